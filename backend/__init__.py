@@ -1,0 +1,1 @@
+"""The backend: everything but drawing."""

@@ -1,0 +1,1 @@
+"""The only sockets, processes and foreign files."""

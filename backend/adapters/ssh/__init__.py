@@ -1,0 +1,1 @@
+"""SSH connections that tell the truth."""

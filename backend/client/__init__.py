@@ -1,0 +1,1 @@
+"""What the console may ask: attach to a backend or start one."""

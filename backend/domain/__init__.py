@@ -1,0 +1,1 @@
+"""Pure words, recipes, rules, planners and renderers: no I/O, no clock, no randomness."""

@@ -1,0 +1,159 @@
+"""What can go wrong, as one tree; every leaf names the field or host, the values and the remedy.
+
+PdError
+├── Invalid       400  the document cannot be read as one
+├── Denied        403  the caller may not
+├── NotFound      404
+├── Conflict      409  true now, may pass: stale configuration, a restart in flight, a second owner
+├── Refused       422  a save or an action that would be wrong
+├── HostError     502  a host did not do what it was asked
+│   ├── HostUnreachable   no connection, or it broke
+│   ├── HostKeyUnknown    never seen: shown with its fingerprint, accepted by a person
+│   ├── HostKeyChanged    differs from the known one
+│   ├── HostDenied        the login was refused
+│   └── RemoteFailed      the command ran and failed
+└── TimedOut      504
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Severity = Literal["refused", "warning", "unverified", "fine"]
+
+
+class Problem(BaseModel):
+    """One finding: a rule's id, where it bites, what was seen, and what to do about it.
+
+    `path` is written from the document's root (`spec.roles.decode.parameters[3]`) or is empty.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    rule: str
+    message: str
+    path: str = ""
+    values: dict[str, Any] = Field(default_factory=dict)
+    remedy: str = ""
+    verdict: Severity = "refused"
+
+    def sentence(self) -> str:
+        """The finding as a person reads it: where, what, and what to do."""
+        where = f"{self.path}: " if self.path else ""
+        return f"{where}{self.message}" + (f" {self.remedy}" if self.remedy else "")
+
+
+class PdError(Exception):
+    """Any failure this program explains. Carries one or more `Problem`s, the first the chief one."""
+
+    status: ClassVar[int] = 500
+    exit_code: ClassVar[int] = 1
+    kind: ClassVar[str] = "internal"
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems: tuple[Problem, ...] = problems
+        super().__init__("\n".join(p.sentence() for p in problems))
+
+    @classmethod
+    def of(
+        cls,
+        rule: str,
+        message: str,
+        *,
+        path: str = "",
+        remedy: str = "",
+        values: dict[str, Any] | None = None,
+    ) -> PdError:
+        """Build the error from the parts of its only problem."""
+        return cls(
+            Problem(rule=rule, message=message, path=path, remedy=remedy, values=values or {})
+        )
+
+    @property
+    def problem(self) -> Problem:
+        """The chief problem."""
+        return self.problems[0]
+
+
+class Invalid(PdError):
+    """The input is no document of ours: unknown field, wrong type, unreadable YAML."""
+
+    status, exit_code, kind = 400, 2, "invalid"
+
+
+class Denied(PdError):
+    """The caller may not do this."""
+
+    status, kind = 403, "denied"
+
+
+class NotFound(PdError):
+    """Nothing of that name."""
+
+    status, kind = 404, "not_found"
+
+
+class Conflict(PdError):
+    """Refused by the present state; `life.stale` is the usual one."""
+
+    status, exit_code, kind = 409, 3, "conflict"
+
+
+class Refused(PdError):
+    """Provably wrong; nothing was stored or moved."""
+
+    status, kind = 422, "refused"
+
+
+class HostError(PdError):
+    """A host did not do what it was asked. `values["host"]` names it."""
+
+    status, exit_code, kind = 502, 4, "host"
+
+
+class HostUnreachable(HostError):
+    """No connection to the host, or it broke while in use."""
+
+    kind = "host_unreachable"
+
+
+class HostKeyUnknown(HostError):
+    """The host's key has never been accepted; `values` has its type and fingerprint."""
+
+    kind = "host_key_unknown"
+
+
+class HostKeyChanged(HostError):
+    """The host shows another key than the accepted one; `values` has both fingerprints."""
+
+    kind = "host_key_changed"
+
+
+class HostDenied(HostError):
+    """The host refused the login."""
+
+    kind = "host_denied"
+
+
+class RemoteFailed(HostError):
+    """A remote command ran and failed; `values` has its exit status and the end of its stderr."""
+
+    kind = "remote_failed"
+
+
+class TimedOut(PdError):
+    """An external wait ran out."""
+
+    status, exit_code, kind = 504, 4, "timeout"
+
+
+KINDS: dict[str, type[PdError]] = {
+    c.kind: c
+    for c in (
+        PdError, Invalid, Denied, NotFound, Conflict, Refused, HostError, HostUnreachable,
+        HostKeyUnknown, HostKeyChanged, HostDenied, RemoteFailed, TimedOut,
+    )
+}  # fmt: skip
+"""Error class by the `kind` that travels in an API error body."""

@@ -1,0 +1,108 @@
+"""A host reached over SSH, its accelerators, and what one look at it showed."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+Vendor = Literal["nvidia", "ascend"]
+Runtime = Literal["process", "docker", "podman"]
+
+NAME = re.compile(r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")
+DEFAULT_PORTS = (40000, 40063)
+"""Default service port range, inclusive: 64 ports, clear of the engines' own random windows."""
+
+
+class Host(BaseModel):
+    """An inventory entry: how to reach a host and what it may be used for.
+
+    `address` may be a name, an IP or an alias of `~/.ssh/config`. `service_address` is what the
+    group's other members reach it by; null means the address our SSH connection arrived at.
+    `executables` maps an engine or router program (`vllm`, `sglang`, `vllm-router`) to its path or
+    to a venv prefix, for `process` hosts: a non-login shell has no PATH of the user's.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    address: str
+    port: Annotated[int, Field(ge=1, le=65535)] = 22
+    user: str | None = None
+    jump: str | None = None
+    identity_files: tuple[str, ...] = ()
+    service_address: str | None = None
+    runtime: Runtime = "process"
+    work_dir: str = ".pdtui"
+    service_port_range: tuple[int, int] | None = None
+    kv_transfer_ifname: str | None = None
+    executables: dict[str, str] = Field(default_factory=dict)
+    labels: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_plain(cls, value: str) -> str:
+        if not NAME.match(value):
+            raise ValueError("must be lower-case letters, digits, dots and dashes")
+        return value
+
+    @field_validator("service_port_range")
+    @classmethod
+    def _range_is_ordered(cls, value: tuple[int, int] | None) -> tuple[int, int] | None:
+        if value and not 1024 <= value[0] <= value[1] <= 65535:
+            raise ValueError("must be FIRST-LAST with 1024 <= FIRST <= LAST <= 65535")
+        return value
+
+
+class Accelerator(BaseModel):
+    """One GPU or NPU chip. `memory_mib` is 0 where the tool does not say."""
+
+    model_config = ConfigDict(frozen=True)
+
+    index: int
+    uuid: str
+    vendor: Vendor
+    type: str
+    memory_mib: int = 0
+
+
+class Interface(BaseModel):
+    """One network interface: `kind` is the kernel's link kind, empty for a physical one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    addresses: tuple[str, ...] = ()
+    up: bool = True
+    loopback: bool = False
+    kind: str = ""
+
+
+class Claim(BaseModel):
+    """What one instance holds on a host, read from the host's own claim files."""
+
+    model_config = ConfigDict(frozen=True)
+
+    owner: str
+    instance: str
+    accelerators: tuple[int, ...] = ()
+    ports: tuple[int, ...] = ()
+
+
+class HostFacts(BaseModel):
+    """One look at a host. `address` is where the others reach it; `listening` are TCP ports."""
+
+    model_config = ConfigDict(frozen=True)
+
+    boot_id: str
+    hostname: str = ""
+    address: str
+    home: str = ""
+    accelerators: tuple[Accelerator, ...] = ()
+    accelerator_note: str = ""
+    interfaces: tuple[Interface, ...] = ()
+    listening: frozenset[int] = frozenset()
+    ephemeral: tuple[int, int] = (32768, 60999)
+    claims: tuple[Claim, ...] = ()
+    missing_tools: tuple[str, ...] = ()

@@ -1,0 +1,209 @@
+"""What the API shows: frozen pictures of groups, members, hosts and events, ready to be drawn."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.domain.instance import Band, State
+
+GroupStatus = Literal["Stopped", "Pending", "Partially ready", "Running"]
+Level = Literal["info", "warning", "error"]
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class MemberView(_View):
+    """One instance as shown: `role` is prefill, decode, router or replica; times are epoch seconds.
+
+    `note` is why it is in its state (first line of a diagnosis, a back-off, a refused port);
+    `next_start` is when a waiting restart is due.
+    """
+
+    id: str
+    role: str
+    host: str
+    state: State
+    generation: int
+    revision: str
+    stale: bool = False
+    accelerators: tuple[int, ...] = ()
+    accelerator_type: str = ""
+    address: str = ""
+    port: int = 0
+    bands: tuple[Band, ...] = ()
+    pid: int = 0
+    since: float = 0.0
+    next_start: float | None = None
+    failures: int = 0
+    in_router: bool | None = None
+    note: str = ""
+
+
+class RoleCount(_View):
+    """Wanted, ready (not draining) and existing members of one role; `pending` is a stored count
+    that waits for the restart."""
+
+    wanted: int
+    ready: int
+    present: int
+    pending: int | None = None
+
+
+class Mark(_View):
+    """Something shown beside the status, never instead of it."""
+
+    id: Literal[
+        "config_changed", "unverified", "unreachable_host", "crash_loop", "placement",
+        "registration", "membership", "restart_blocked", "ratio", "draining",
+    ]  # fmt: skip
+    text: str
+    level: Level = "warning"
+
+
+class EndpointView(_View):
+    """The group's registered OpenAI base URL, and a request anyone can paste."""
+
+    url: str
+    model: str
+    curl: str
+
+
+class PhaseView(_View):
+    """Where a whole-group restart stands: `done` of `total` in this step."""
+
+    name: Literal["drain", "stop router", "stop members", "confirm gone", "start"]
+    done: int = 0
+    total: int = 0
+    blocked_by: str = ""
+
+
+class GroupView(_View):
+    """One group as the list and the panel show it. `version` grows with every saved document."""
+
+    name: str
+    mode: str | None
+    engine: str
+    model: str
+    labels: dict[str, str] = Field(default_factory=dict)
+    version: int
+    revision: str
+    status: GroupStatus
+    ratio: str = ""
+    currently: str = ""
+    config_changed: bool = False
+    changes: tuple[str, ...] = ()
+    phase: PhaseView | None = None
+    deleting: bool = False
+    paused: bool = False
+    membership: Literal["dynamic", "restart", "manual", "none"] = "none"
+    roles: dict[str, RoleCount] = Field(default_factory=dict)
+    members: tuple[MemberView, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    endpoint: EndpointView | None = None
+    policies: str = ""
+    since: float = 0.0
+
+
+class AcceleratorView(_View):
+    """One accelerator and who holds it (an instance id, another owner's, or nobody)."""
+
+    index: int
+    type: str
+    memory_mib: int = 0
+    held_by: str = ""
+
+
+class HostView(_View):
+    """One host as shown. `state` is `unknown` until it was looked at once."""
+
+    name: str
+    address: str
+    port: int
+    user: str = ""
+    runtime: str
+    state: Literal["unknown", "up", "unreachable", "key_unknown", "key_changed", "denied"]
+    note: str = ""
+    accelerators: tuple[AcceleratorView, ...] = ()
+    port_range: tuple[int, int]
+    ports_used: int = 0
+    labels: dict[str, str] = Field(default_factory=dict)
+    seen: float = 0.0
+
+
+class EventView(_View):
+    """One line of history: what happened to what, when, by whom (`system` or a user)."""
+
+    seq: int
+    at: float
+    kind: str
+    level: Level = "info"
+    group: str = ""
+    instance: str = ""
+    host: str = ""
+    actor: str = "system"
+    message: str
+
+
+class ModeView(_View):
+    """One mode of the catalogue, as pickers show it."""
+
+    name: str
+    title: str
+    summary: str
+    engines: tuple[str, ...]
+    vendor: str | None = None
+    membership: str
+    origin: str = "built in"
+
+
+class ScaleResult(_View):
+    """What a scale request did: the stored counts, and whether they wait for a restart."""
+
+    group: str
+    wanted: dict[str, int]
+    pending: bool = False
+    message: str = ""
+
+
+class Health(_View):
+    """Who answers on the socket."""
+
+    version: str
+    api: str
+    pid: int
+    state_dir: str
+    embedded: bool
+    read_only: bool = False
+    hosts: int = 0
+    groups: int = 0
+
+
+class LogChunk(_View):
+    """A piece of an instance's log: `offset` is the byte position after it, for the next call."""
+
+    instance: str
+    generation: int
+    text: str
+    offset: int
+    truncated: bool = False
+
+
+class Snapshot(_View):
+    """Everything a console needs to start; `seq` is where the event stream goes on from."""
+
+    seq: int
+    groups: tuple[GroupView, ...] = ()
+    hosts: tuple[HostView, ...] = ()
+    events: tuple[EventView, ...] = ()
+
+
+class Change(_View):
+    """One message of the event stream: a replaced or removed object, or a history line."""
+
+    seq: int
+    kind: Literal["group", "group_gone", "host", "host_gone", "event"]
+    body: dict[str, Any]

@@ -1,0 +1,1 @@
+"""Watching: health, metrics, registries."""

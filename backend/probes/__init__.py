@@ -1,0 +1,1 @@
+"""Facts: a command text and a pure parse of its output."""

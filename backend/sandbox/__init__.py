@@ -1,0 +1,1 @@
+"""Embedded SSH hosts and a simulated engine: the demo and most tests run on them."""

@@ -1,0 +1,1 @@
+"""Use cases: write desired state, then hint the loop."""

@@ -1,0 +1,1 @@
+"""The mode catalogue: one recipe per mode, as data."""
