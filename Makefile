@@ -1,0 +1,85 @@
+# What one types here. `make demo` and `make test` are enough on a fresh machine: each builds .venv
+# once, from constraints.txt, and again only when the project's requirements change.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PIP := $(PY) -m pip --disable-pip-version-check
+
+PYTHON ?=#    the interpreter .venv is built from; default: the first of CANDIDATES that will do
+ARGS ?=#      passed to `make demo` and `make bench`:  make demo ARGS=--headless
+TESTS ?=#     what `make test` runs, default all:      make test TESTS=tests/unit
+JOBS ?= 2#    worker processes of the fast tests
+CANDIDATES := python3.11 python3.12 python3.13 python3
+
+.PHONY: help venv demo test check format bench shots pins clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo    a 2P1D group on embedded hosts, with the console (ARGS=--headless: no screen)'
+	@echo 'make test    every test (TESTS=PATH selects)'
+	@echo 'make check   lint, format, types, direction of imports'
+	@echo 'make format  let the linter and the formatter repair what they can'
+	@echo 'make bench   speed, beside a rival in the same run'
+	@echo 'make shots   redraw the pictures in screenshots/'
+	@echo 'make pins    take the newest allowed releases into constraints.txt'
+	@echo 'make clean   remove .venv and every cache'
+
+venv: $(STAMP)
+
+demo: $(STAMP)
+	@$(PY) -m pdtui demo $(ARGS)
+
+test: $(STAMP)
+	@$(PY) -m tests.lanes --jobs $(JOBS) $(TESTS)
+
+check: $(STAMP)
+	$(PY) -m ruff check . screenshots/*.py
+	$(PY) -m ruff format --check . screenshots/*.py
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+format: $(STAMP)
+	$(PY) -m ruff check --fix . screenshots/*.py
+	$(PY) -m ruff format . screenshots/*.py
+
+bench: $(STAMP)
+	@$(PY) -m tests.bench $(ARGS)
+
+shots: $(STAMP)
+	@$(PY) screenshots/shoot.py $(ARGS)
+
+# A venv that works is kept: an interpreter older than 3.11, or one that is gone, is replaced.
+$(STAMP): pyproject.toml constraints.txt
+	@set -eu; \
+	if ! $(PY) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  chosen=; bare=; \
+	  for python in $(or $(PYTHON),$(CANDIDATES)); do \
+	    version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2]); sys.exit(sys.version_info < (3, 11))' 2>/dev/null) || continue; \
+	    if "$$python" -c 'import ensurepip, venv' 2>/dev/null; then chosen=$$python; break; fi; \
+	    bare=$${bare:-$$version}; \
+	  done; \
+	  if [ -z "$$chosen" ] && [ -n "$$bare" ]; then \
+	    echo "Python $$bare is here, but not its venv module. On Debian and Ubuntu:  apt install python$$bare-venv" >&2; exit 1; \
+	  fi; \
+	  if [ -z "$$chosen" ]; then \
+	    echo "No Python 3.11 or newer among: $(or $(PYTHON),$(CANDIDATES)). On Debian 12:  apt install python3.11 python3.11-venv" >&2; exit 1; \
+	  fi; \
+	  echo "Building $(VENV) with $$chosen ($$version); this happens once and takes about a minute."; \
+	  "$$chosen" -m venv --clear $(VENV); \
+	fi; \
+	$(PIP) install --quiet --constraint constraints.txt hatchling editables; \
+	$(PIP) install --quiet --no-build-isolation --constraint constraints.txt --editable '.[dev,demo]'; \
+	touch $@
+
+pins:
+	@set -eu; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	$(or $(PYTHON),python3.11) -m venv "$$fresh"; \
+	"$$fresh/bin/pip" install --quiet hatchling editables; \
+	"$$fresh/bin/pip" install --quiet --no-build-isolation --editable '.[dev,demo]'; \
+	{ grep '^#' constraints.txt; "$$fresh/bin/pip" freeze --exclude-editable; } > "$$fresh/pins"; \
+	cp "$$fresh/pins" constraints.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .lanes dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
