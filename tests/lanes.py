@@ -41,7 +41,7 @@ class Tally:
 
 
 def read_report(path: Path) -> Tally:
-    """Counts the tests of a JUnit report. Raises OSError or ParseError when there is no such report.
+    """Counts the tests of a JUnit report. Raises OSError or ParseError when there is none.
 
     An error in a fixture counts as a failure; a test that failed and whose clean-up failed too is
     counted once for each, as pytest does.
