@@ -1,0 +1,121 @@
+"""Pictures of the console put every glyph on its cell, Chinese ones too."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.widgets import Static
+
+from screenshots.render import RenderError, pieces, place_runs, save
+
+BAR = (255, 0, 170)
+"""Colour of the two bars whose places are compared; nothing else in the picture has it."""
+
+
+class Bars(App[None]):
+    """Two lines of equal width in cells, one Chinese, one ASCII, each between two bars."""
+
+    CSS = "Screen { background: black; }"
+
+    def compose(self) -> ComposeResult:
+        bar = Text("█", style=f"rgb({BAR[0]},{BAR[1]},{BAR[2]})")
+        lines = [Text("部分就绪 副本"), Text("partially rea")]
+        yield Static(Text("\n").join(Text.assemble(bar, line, bar) for line in lines))
+
+
+async def exported(app: App[None]) -> str:
+    """The first frame of `app` as Textual exports it."""
+    async with app.run_test(size=(40, 4)) as pilot:
+        await pilot.pause()
+        return app.export_screenshot(title="pdtui")
+
+
+def pixels(png: bytes) -> list[list[tuple[int, int, int]]]:
+    """The rows of an 8-bit RGB or RGBA picture, alpha left out."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    position, data, header = 8, b"", b""
+    while position < len(png):
+        (length,) = struct.unpack(">I", png[position : position + 4])
+        kind, body = png[position + 4 : position + 8], png[position + 8 : position + 8 + length]
+        header = body if kind == b"IHDR" else header
+        data += body if kind == b"IDAT" else b""
+        position += length + 12
+    width, height, depth, colour = struct.unpack(">IIBB", header[:10])
+    assert (depth, colour) in ((8, 2), (8, 6)), "rsvg-convert writes 8-bit RGB or RGBA"
+    step = 3 if colour == 2 else 4
+    raw, rows, above = zlib.decompress(data), [], bytearray(width * step)
+    for y in range(height):
+        start = y * (width * step + 1)
+        above = unfiltered(raw[start], raw[start + 1 : start + 1 + width * step], above, step)
+        rows.append([tuple(above[x : x + 3]) for x in range(0, width * step, step)])
+    return rows  # type: ignore[return-value]
+
+
+def unfiltered(kind: int, line: bytes, above: bytearray, step: int) -> bytearray:
+    """One scan line with PNG's filter `kind` undone."""
+    out = bytearray(line)
+    for i in range(len(out)):
+        a, b = (out[i - step] if i >= step else 0), above[i]
+        c = above[i - step] if i >= step else 0
+        paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+        out[i] = (out[i] + (0, a, b, (a + b) // 2, paeth)[kind]) & 0xFF
+    return out
+
+
+def bar_columns(row: list[tuple[int, int, int]]) -> list[int]:
+    """Left edge of each bar in one row of pixels."""
+    return [x for x, (old, new) in enumerate(pairwise(row), 1) if new == BAR and old != BAR]
+
+
+@pytest.mark.needs("rsvg-convert")
+async def test_chinese_and_ascii_lines_of_equal_width_end_at_the_same_pixel(tmp_path: Path) -> None:
+    _, png = save(await exported(Bars()), tmp_path / "bars")
+    rows = {tuple(found) for row in pixels(png.read_bytes()) if len(found := bar_columns(row)) == 2}
+    assert len(rows) == 1, f"the bars of the two lines do not line up: {rows}"
+
+
+async def test_each_run_is_placed_at_its_cell() -> None:
+    svg = place_runs(await exported(Bars()))
+    placed = re.findall(r'<text x="([\d.]+)"[^>]*>([^<]+)</text>', svg)
+    at = {text: float(x) for x, text in placed}
+    assert at["rea"] - at["partially"] == pytest.approx(10 * 12.2)
+    assert at["副"] - at["部"] == pytest.approx(9 * 12.2)
+
+
+async def test_nothing_is_fetched_and_the_same_screen_gives_the_same_file() -> None:
+    first, second = place_runs(await exported(Bars())), place_runs(await exported(Bars()))
+    assert first == second
+    assert not re.search(r"url\((?!#)|href", first)
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("--host 0.0.0.0", ["-", "-host", "0.0.0.0"]),
+        ("a->b", ["a-", ">b"]),
+        ("0xFF", ["0", "xFF"]),
+        ("角色 2:1", ["角", "色", "2:1"]),
+        ("cafe\u0301 ok", ["caf", "e\u0301", "ok"]),
+        ("\u00a0\u00a0x", ["x"]),
+    ],
+)
+def test_runs_are_cut_where_spacing_could_drift(text: str, cut: list[str]) -> None:
+    found = list(pieces(text))
+    assert [piece.text for piece in found] == cut
+    for piece in found:
+        before = text[: text.index(piece.text)]
+        assert piece.column == cell_len(before)
+
+
+@pytest.mark.parametrize("svg", ["not xml", "<svg xmlns='http://www.w3.org/2000/svg'/>"])
+def test_what_is_no_screenshot_is_refused(svg: str) -> None:
+    with pytest.raises(RenderError):
+        place_runs(svg)
