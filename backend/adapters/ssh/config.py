@@ -1,0 +1,109 @@
+"""Where a host entry leads: the ssh configuration applied, and the options to connect with."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from asyncssh.config import SSHClientConfig
+from asyncssh.public_key import get_default_certificate_algs, get_default_public_key_algs
+
+from backend.adapters.ssh.hostkeys import KnownKeys
+from backend.domain.host import Host
+
+
+@dataclass(frozen=True)
+class Route:
+    """How one host is reached. `alias` is the name its key is known by; `hops` are jump hosts,
+    first one first, as `[user@]host[:port]`."""
+
+    files: tuple[Path, ...]
+    hostname: str
+    port: int
+    alias: str
+    hops: tuple[str, ...] = ()
+    known_hosts_files: tuple[str, ...] | None = None
+    chooses_algorithms: bool = False
+
+
+def config_files(given: Path | None) -> tuple[Path, ...]:
+    """The ssh configuration to honour: the given file, else `~/.ssh/config`; none if absent."""
+    path = given if given is not None else Path("~/.ssh/config").expanduser()
+    return (path,) if path.is_file() else ()
+
+
+def route(host: Host, files: tuple[Path, ...]) -> Route:
+    """Resolve the entry. Its own fields win over the configuration, except that port 22, the
+    entry's default, leaves the choice to the configuration.
+
+    Raises asyncssh's ConfigParseError for an unreadable configuration. Reads files: call it in a
+    thread.
+    """
+    user: Any = host.user if host.user else ()
+    port: Any = host.port if host.port != 22 else ()
+    config = SSHClientConfig.load(
+        cast("Any", None), cast("Any", list(files)), False, False, False,
+        getpass.getuser(), user, host.address, port,
+    )  # fmt: skip
+    hostname = str(config.get("Hostname", host.address))
+    hops = host.jump if host.jump is not None else config.get("ProxyJump")
+    known = config.get("UserKnownHostsFile")
+    return Route(
+        files=files,
+        hostname=hostname,
+        port=int(cast("int", config.get("Port", 22))),
+        alias=str(config.get("HostKeyAlias") or hostname),
+        hops=_hops(str(hops)) if hops else (),
+        known_hosts_files=None if known is None else tuple(cast("list[str]", known)),
+        chooses_algorithms=config.get("HostKeyAlgorithms") is not None,
+    )
+
+
+def _hops(text: str) -> tuple[str, ...]:
+    if text.strip().lower() in ("", "none"):
+        return ()
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def hop_host(text: str) -> Host:
+    """A jump host written as `[user@]host[:port]` or `[user@][v6]:port`, as an entry of its own.
+
+    Raises ValueError when the port is no number.
+    """
+    user, _, rest = text.rpartition("@")
+    address, port = rest, 22
+    if rest.startswith("["):
+        address, _, tail = rest[1:].partition("]")
+        port = int(tail[1:]) if tail.startswith(":") else 22
+    elif rest.count(":") == 1:
+        address, _, number = rest.partition(":")
+        port = int(number)
+    name = "".join(c if c.isalnum() else "-" for c in rest.lower()).strip("-")[:50] or "hop"
+    return Host(name=f"jump.{name}", address=address, port=port, user=user or None)
+
+
+def connect_options(host: Host, way: Route, known: KnownKeys) -> Mapping[str, Any]:
+    """Keyword arguments for asyncssh's connect, apart from timeouts, tunnel and key checking."""
+    options: dict[str, Any] = {
+        "config": [str(f) for f in way.files],
+        "agent_forwarding": False,
+        "password_auth": False,
+        "kbdint_auth": False,
+        "request_pty": False,
+    }
+    if host.user:
+        options["username"] = host.user
+    if host.port != 22:
+        options["port"] = host.port
+    if host.identity_files:
+        options["client_keys"] = [str(Path(p).expanduser()) for p in host.identity_files]
+    if known.accepted and not way.chooses_algorithms:
+        rest = [a.decode() for a in get_default_public_key_algs()]
+        certificates = [a.decode() for a in get_default_certificate_algs()]
+        first = known.algorithms()
+        ordered = [*(certificates if known.authorities else []), *first, *rest]
+        options["server_host_key_algs"] = list(dict.fromkeys(ordered))
+    return options

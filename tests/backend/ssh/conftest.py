@@ -1,0 +1,199 @@
+"""A real asyncssh server on a free port, which really runs what it is asked to as local processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+from backend.adapters.ssh.pool import SshPool
+from backend.domain.host import Host
+
+
+@dataclass
+class Machine:
+    """One embedded SSH host. `shell` is its login shell, `sessions_cap` its MaxSessions."""
+
+    home: Path
+    key: asyncssh.SSHKey
+    client_key: Path
+    shell: tuple[str, ...] = ("bash", "-c")
+    sessions_cap: int = 1000
+    open_sessions: int = 0
+    most_sessions: int = 0
+    logins: int = 0
+    forwarding: bool = True
+    drop_first: int = 0
+    port: int = 0
+    path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    connections: set[asyncssh.SSHServerConnection] = field(default_factory=set)
+    acceptor: asyncssh.SSHAcceptor | None = None
+
+    async def start(self) -> None:
+        """Listen on a free port of the loopback, the same one again after a stop."""
+        machine = self
+
+        class Server(asyncssh.SSHServer):
+            def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+                self.conn = conn
+                machine.connections.add(conn)
+                if machine.drop_first > 0:
+                    machine.drop_first -= 1
+                    conn.abort()
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                machine.connections.discard(self.conn)
+
+            def auth_completed(self) -> None:
+                machine.logins += 1
+
+            def connection_requested(
+                self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
+            ) -> bool:
+                if not machine.forwarding:
+                    raise asyncssh.ChannelOpenError(1, "administratively prohibited")
+                return True
+
+        self.acceptor = await asyncssh.listen(
+            "127.0.0.1",
+            self.port,
+            server_factory=Server,
+            server_host_keys=[self.key],
+            authorized_client_keys=str(self.client_key) + ".pub",
+            process_factory=self._process,
+            sftp_factory=self._sftp,
+            encoding=None,
+            reuse_address=True,
+        )
+        self.port = self.acceptor.get_port()
+
+    async def stop(self) -> None:
+        """Drop every connection and stop listening."""
+        for conn in list(self.connections):
+            conn.abort()
+        if self.acceptor:
+            self.acceptor.close()
+            await self.acceptor.wait_closed()
+            self.acceptor = None
+        while self.connections:
+            await asyncio.sleep(0.01)
+
+    def _sftp(self, chan: asyncssh.SSHServerChannel[bytes]) -> asyncssh.SFTPServer:
+        return asyncssh.SFTPServer(chan, chroot=os.fsencode(self.home))
+
+    async def _process(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
+        if self.open_sessions >= self.sessions_cap:
+            process.exit(255)
+            return
+        self.open_sessions += 1
+        self.most_sessions = max(self.most_sessions, self.open_sessions)
+        try:
+            await self._serve(process)
+        except (BrokenPipeError, ConnectionError):
+            return
+        finally:
+            self.open_sessions -= 1
+
+    async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
+        env = {
+            "HOME": str(self.home),
+            "PATH": self.path,
+            "LANG": "C.UTF-8",
+            "BASH_ENV": str(self.home / ".bashrc"),
+            "SSH_CONNECTION": f"127.0.0.1 1 127.0.0.1 {self.port}",
+        }
+        child = await asyncio.create_subprocess_exec(
+            *self.shell,
+            process.command or "true",
+            cwd=self.home,
+            env=env,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        await process.redirect(
+            stdin=child.stdin, stdout=child.stdout, stderr=child.stderr, send_eof=True
+        )
+        code = await child.wait()
+        await process.stdout.drain()
+        if code < 0:
+            process.exit_with_signal(signal.Signals(-code).name[3:])
+        else:
+            process.exit(code)
+
+    def host(self, name: str = "node1", **changes: object) -> Host:
+        """Its inventory entry."""
+        entry: dict[str, object] = {
+            "name": name,
+            "address": "127.0.0.1",
+            "port": self.port,
+            "user": "tester",
+            "identity_files": (str(self.client_key),),
+        }
+        return Host.model_validate(entry | changes)
+
+
+@pytest.fixture(scope="session")
+def client_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("client") / "id"
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    key.write_private_key(path)
+    key.write_public_key(f"{path}.pub")
+    return path
+
+
+@pytest.fixture
+def machine_at(tmp_path: Path, client_key: Path) -> Iterator[object]:
+    """Makes machines; each has its own home and host key."""
+
+    def make(name: str = "node1", **changes: object) -> Machine:
+        home = tmp_path / name
+        home.mkdir(mode=0o700)
+        key = asyncssh.generate_private_key("ssh-ed25519")
+        return Machine(home, key, client_key, **changes)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+async def machine(machine_at: object) -> AsyncIterator[Machine]:
+    """One running machine."""
+    made: Machine = machine_at()  # type: ignore[operator]
+    await made.start()
+    yield made
+    with contextlib.suppress(OSError):
+        await made.stop()
+
+
+@pytest.fixture
+async def pool(tmp_path: Path) -> AsyncIterator[SshPool]:
+    """A pool that knows no user's files."""
+    made = SshPool(
+        tmp_path / "known_hosts",
+        user_ssh_config=tmp_path / "ssh_config",
+        user_known_hosts=[tmp_path / "user_known_hosts"],
+        connect_timeout=5.0,
+    )
+    yield made
+    await made.close()
+
+
+async def trust(pool: SshPool, machine: Machine, name: str = "node1") -> Host:
+    """Accept the machine's key and give its entry."""
+    host = machine.host(name)
+    await pool.accept_key(host, machine.key.get_fingerprint())
+    return host
+
+
+@pytest.fixture
+async def host(pool: SshPool, machine: Machine) -> Host:
+    """The running machine's entry, its key accepted."""
+    return await trust(pool, machine)
