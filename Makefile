@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PIP := $(PY) -m pip --disable-pip-version-check
 
 PYTHON ?=#    the interpreter .venv is built from; default: the first of CANDIDATES that will do
-ARGS ?=#      passed to `make demo` and `make bench`:  make demo ARGS=--headless
+ARGS ?=#      passed to demo, bench and shots:        make demo ARGS=--headless
 TESTS ?=#     what `make test` runs, default all:      make test TESTS=tests/unit
 JOBS ?= 2#    worker processes of the fast tests
 CANDIDATES := python3.11 python3.12 python3.13 python3
@@ -47,7 +47,7 @@ bench: $(STAMP)
 	@$(PY) -m tests.bench $(ARGS)
 
 shots: $(STAMP)
-	@$(PY) screenshots/shoot.py $(ARGS)
+	@$(PY) -m screenshots.shoot $(ARGS)
 
 # A venv that works is kept: an interpreter older than 3.11, or one that is gone, is replaced.
 $(STAMP): pyproject.toml constraints.txt
@@ -68,15 +68,15 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "Building $(VENV) with $$chosen ($$version); this happens once and takes about a minute."; \
 	  "$$chosen" -m venv --clear $(VENV); \
 	fi; \
-	$(PIP) install --quiet --constraint constraints.txt hatchling editables; \
-	$(PIP) install --quiet --no-build-isolation --constraint constraints.txt --editable '.[dev,demo]'; \
+	$(PIP) install -qq --constraint constraints.txt hatchling editables; \
+	$(PIP) install -qq --no-build-isolation --constraint constraints.txt --editable '.[dev,demo]'; \
 	touch $@
 
 pins:
 	@set -eu; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(or $(PYTHON),python3.11) -m venv "$$fresh"; \
-	"$$fresh/bin/pip" install --quiet hatchling editables; \
-	"$$fresh/bin/pip" install --quiet --no-build-isolation --editable '.[dev,demo]'; \
+	"$$fresh/bin/pip" install -qq hatchling editables; \
+	"$$fresh/bin/pip" install -qq --no-build-isolation --editable '.[dev,demo]'; \
 	{ grep '^#' constraints.txt; "$$fresh/bin/pip" freeze --exclude-editable; } > "$$fresh/pins"; \
 	cp "$$fresh/pins" constraints.txt
 

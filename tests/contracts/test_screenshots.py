@@ -15,6 +15,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import Static
 
 from screenshots.render import RenderError, pieces, place_runs, save
+from screenshots.shoot import Scene, at_rest, chosen, shoot
 
 BAR = (255, 0, 170)
 """Colour of the two bars whose places are compared; nothing else in the picture has it."""
@@ -113,6 +114,49 @@ def test_runs_are_cut_where_spacing_could_drift(text: str, cut: list[str]) -> No
     for piece in found:
         before = text[: text.index(piece.text)]
         assert piece.column == cell_len(before)
+
+
+class Counter(App[None]):
+    """Counts a key's presses; `restless` never shows the same twice."""
+
+    def __init__(self, restless: bool = False) -> None:
+        super().__init__()
+        self.restless, self.count = restless, 0
+
+    def compose(self) -> ComposeResult:
+        yield Static("0")
+
+    def on_key(self) -> None:
+        self.count += 1
+        self.query_one(Static).update(f"pressed {self.count}")
+
+    def on_idle(self) -> None:
+        if self.restless:
+            self.count += 1
+            self.query_one(Static).update(f"tick {self.count}")
+
+
+@pytest.mark.needs("rsvg-convert")
+async def test_a_scene_is_drawn_after_its_keys(tmp_path: Path) -> None:
+    svg, png = await shoot(Scene("keys", Counter, (30, 3), keys=("x", "y")), tmp_path)
+    assert (svg.name, png.name) == ("keys.svg", "keys.png")
+    text = " ".join(re.findall(r"<text [^>]*>([^<]+)</text>", svg.read_text(encoding="utf-8")))
+    assert "pressed 2" in text
+    assert len(pixels(png.read_bytes())) > 60
+
+
+async def test_a_view_that_never_rests_is_refused() -> None:
+    async with Counter(restless=True).run_test(size=(30, 3)) as pilot:
+        with pytest.raises(RenderError, match="still changed"):
+            await at_rest(pilot, "x")
+
+
+def test_scenes_are_chosen_by_name() -> None:
+    scenes = [Scene("a", Counter, (30, 3)), Scene("b", Counter, (30, 3))]
+    assert chosen(scenes, []) == scenes
+    assert chosen(scenes, ["b"]) == scenes[1:]
+    with pytest.raises(RenderError, match="no scene c; there are a, b"):
+        chosen(scenes, ["c"])
 
 
 @pytest.mark.parametrize("svg", ["not xml", "<svg xmlns='http://www.w3.org/2000/svg'/>"])

@@ -1,0 +1,72 @@
+"""What the README promises is there: a valid example, and the targets, keys and words it names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from backend.domain.deployment import Deployment
+from backend.domain.instance import MEMBER_ROLES
+from pdtui.commands.catalog import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+KEYS = {"↑": "up", "↓": "down", "+": "plus", "-": "minus", "/": "slash", ":": "colon",
+        "?": "question_mark"}  # fmt: skip
+
+
+def section(title: str) -> str:
+    """The text under one heading, up to the next one."""
+    found = re.search(
+        rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.DOTALL | re.MULTILINE
+    )
+    assert found, f"README.md has no section {title!r}"
+    return found[1]
+
+
+def test_the_example_is_a_valid_2p1d_document() -> None:
+    block = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
+    assert block
+    deployment = Deployment.model_validate(yaml.safe_load(block[1]))
+    roles = deployment.spec.roles
+    assert roles is not None
+    assert [getattr(roles, role).replicas for role in MEMBER_ROLES] == [2, 1]
+    assert deployment.spec.disaggregation is not None
+
+
+def test_the_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    documents = [README, (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), makefile]
+    named = {name for text in documents for name in re.findall(r"\bmake ([a-z]+)", text)}
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    phony = set(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split())  # type: ignore[index]
+    assert {"demo", "test", "check", "bench", "shots"} <= targets == phony
+    assert named & targets, "the documents name no target"
+    assert (named - targets) <= {"says"}, f"no such target: {named - targets}"
+
+
+def test_the_keys_are_the_commands_keys() -> None:
+    bound = {key for command in COMMANDS for key in command.keys}
+    rows = [line for line in section("Keys").splitlines() if line.startswith("| `")]
+    named = {key for row in rows for key in re.findall(r"`([^`]+)`", row.split("|")[1])}
+    assert len(named) > 15
+    assert not (unknown := {key for key in named if KEYS.get(key, key) not in bound}), unknown
+
+
+def test_the_files_it_links_to_exist() -> None:
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    assert links
+    assert not (broken := [link for link in links if not (ROOT / link).exists()]), broken
+
+
+def test_the_words_of_the_rules_are_defined() -> None:
+    rules = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = re.search(r"## Words\n\n(.*?): each means one thing", rules, re.DOTALL)
+    assert listed
+    words = {" ".join(word.split()) for word in listed[1].split(",")}
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    defined = set(re.findall(r"^\| ([a-z ]+?) \|", text, re.MULTILINE))
+    assert len(words) > 10
+    assert not (missing := words - defined), f"docs/architecture.md does not define {missing}"
