@@ -48,12 +48,21 @@ class LaunchFile(BaseModel):
     content: str
 
 
+class Mount(BaseModel):
+    """A file or folder of the host seen inside a container, read-only."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    target: str
+
+
 class LaunchSpec(BaseModel):
     """Everything a host needs to start one instance; stored, and used again for every restart.
 
     `argv[0]` is a program name or path. `env` is added to the host's own. `port` is the HTTP port,
     `ports` every port the instance claims (HTTP first), `stop_grace_s` the seconds between
-    SIGTERM and SIGKILL.
+    SIGTERM and SIGKILL. `image` and `mounts` are for hosts whose runtime is a container's.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -61,6 +70,8 @@ class LaunchSpec(BaseModel):
     argv: tuple[str, ...]
     env: dict[str, str] = Field(default_factory=dict)
     files: tuple[LaunchFile, ...] = ()
+    image: str | None = None
+    mounts: tuple[Mount, ...] = ()
     address: str
     port: int
     ports: tuple[int, ...] = ()

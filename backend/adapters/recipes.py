@@ -1,0 +1,242 @@
+"""Reads the mode catalogue, built-in and the user's own, and names the line of every mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from yaml.constructor import ConstructorError, SafeConstructor
+
+from backend.domain.catalogue import complaints
+from backend.domain.errors import Invalid, Problem
+from backend.domain.mode import Catalogue, EngineRecipe, Mode, VendorRecipe, WorkerApi
+
+Keys = tuple[str | int, ...]
+FORMAT = 1
+SECTIONS = ("version", "vendors", "engines", "routers", "apis", "modes")
+
+
+@dataclass
+class _Source:
+    """One parsed file: its plain data and the line each path is written on."""
+
+    path: Path
+    data: dict[str, Any]
+    lines: dict[Keys, int] = field(default_factory=dict)
+
+    def problem(self, keys: Keys, reason: str) -> Problem:
+        """What is wrong at `keys`, with the line of the nearest thing that is written."""
+        near = keys
+        while near and near not in self.lines:
+            near = near[:-1]
+        line = self.lines.get(near, 1)
+        where = _dotted(keys)
+        return Problem(
+            rule="mode.catalogue",
+            message=f"{self.path}:{line}: {where or 'the file'}: {reason}",
+            path=where,
+            remedy="Correct the line; docs/modes.md describes every field.",
+            values={"file": str(self.path), "line": line, "reason": reason},
+        )
+
+
+def builtin_path() -> Path:
+    """The catalogue that ships with the program."""
+    import modes
+
+    return Path(modes.__file__).with_name("pd-modes.yaml")
+
+
+def load_catalogue(paths: Sequence[Path] | None = None) -> Catalogue:
+    """The catalogue of `paths`, later files adding to and overriding earlier ones by name.
+
+    None means the built-in file alone. A file that does not exist is skipped, save the first.
+    Raises Invalid (`mode.catalogue`) naming file, line and reason of everything that is wrong.
+    """
+    paths = [builtin_path()] if paths is None else list(paths)
+    sources = [_read(p) for i, p in enumerate(paths) if i == 0 or p.exists()]
+    builder = _Builder()
+    for index, source in enumerate(sources):
+        builder.add(source, "built in" if index == 0 else str(source.path))
+    return builder.finish()
+
+
+class _Builder:
+    """Collects sections over files, then builds the catalogue or raises all problems at once."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.raw: dict[str, dict[str, tuple[Any, _Source]]] = {s: {} for s in SECTIONS[1:]}
+        self.origins: dict[str, str] = {}
+
+    def add(self, source: _Source, origin: str) -> None:
+        for key in source.data:
+            if key not in SECTIONS:
+                self.problems.append(
+                    source.problem((key,), f"unknown section; there are {', '.join(SECTIONS)}")
+                )
+        if source.data.get("version") != FORMAT:
+            self.problems.append(source.problem(("version",), f"must be {FORMAT}"))
+        for section, entries in self.raw.items():
+            found = source.data.get(section) or {}
+            if not isinstance(found, dict):
+                self.problems.append(source.problem((section,), "must be a mapping of names"))
+                continue
+            for name, body in found.items():
+                entries[name] = (body, source)
+                if section == "modes":
+                    self.origins[name] = origin
+
+    def finish(self) -> Catalogue:
+        vendors = self._all("vendors", VendorRecipe)
+        engines = self._all("engines", EngineRecipe)
+        self._all("apis", WorkerApi)
+        modes: dict[str, Mode] = {}
+        for name, (body, source) in self.raw["modes"].items():
+            mode = self._mode(name, body, source)
+            if mode is not None:
+                modes[name] = mode
+        if self.problems:
+            raise Invalid(*self.problems)
+        catalogue = Catalogue.model_validate(
+            {"modes": modes, "engines": engines, "vendors": vendors}
+        )
+        for keys, reason in complaints(catalogue):
+            section, name = str(keys[0]), str(keys[1])
+            source = self.raw[section][name][1]
+            self.problems.append(source.problem(keys, reason))
+        if self.problems:
+            raise Invalid(*self.problems)
+        return catalogue
+
+    def _all(self, section: str, model: type[BaseModel]) -> dict[str, Any]:
+        built = {}
+        for name, (body, source) in self.raw[section].items():
+            found = self._validate(model, body, source, (section, name))
+            if found is not None:
+                built[name] = found
+        return built
+
+    def _mode(self, name: str, body: Any, source: _Source) -> Mode | None:
+        keys: Keys = ("modes", name)
+        if not isinstance(body, dict):
+            self.problems.append(source.problem(keys, "must be a mapping"))
+            return None
+        router = body.get("router")
+        if isinstance(router, dict):
+            body = {**body, "router": self._router(router, source, (*keys, "router"))}
+        full = {**body, "name": name, "origin": self.origins[name]}
+        return self._validate(Mode, full, source, keys)  # type: ignore[return-value]
+
+    def _router(self, router: dict[str, Any], source: _Source, keys: Keys) -> dict[str, Any]:
+        """The mode's router over what is said of its program, with its API looked up."""
+        program = router.get("program")
+        base = self.raw["routers"].get(str(program), ({}, source))[0]
+        merged = {"command": [], **(base if isinstance(base, dict) else {}), **router}
+        api = merged.get("api")
+        if isinstance(api, str):
+            if api not in self.raw["apis"]:
+                known = ", ".join(self.raw["apis"]) or "none"
+                self.problems.append(
+                    source.problem((*keys, "api"), f"there is no api {api!r}; known: {known}")
+                )
+                merged["api"] = None
+            else:
+                merged["api"] = self.raw["apis"][api][0]
+        return merged
+
+    def _validate(
+        self, model: type[BaseModel], body: Any, source: _Source, keys: Keys
+    ) -> BaseModel | None:
+        try:
+            return model.model_validate(body)
+        except ValidationError as error:
+            for fault in error.errors():
+                reason = fault["msg"].removeprefix("Value error, ")
+                self.problems.append(source.problem((*keys, *fault["loc"]), reason))
+            return None
+
+
+def _read(path: Path) -> _Source:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, 1, str(error)) from error
+    try:
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise _unreadable(path, line, error.problem or "no YAML") from error
+    except yaml.YAMLError as error:
+        raise _unreadable(path, 1, str(error)) from error
+    source = _Source(path, {})
+    if not isinstance(root, yaml.MappingNode):
+        raise _unreadable(path, 1, "must be a mapping of sections: " + ", ".join(SECTIONS))
+    source.data = _Reader(source).plain(root, ())
+    return source
+
+
+class _Reader(SafeConstructor):
+    """Plain data of a node tree, noting lines; a key written twice is a mistake."""
+
+    def __init__(self, source: _Source) -> None:
+        super().__init__()
+        self.source = source
+
+    def plain(self, node: yaml.Node, keys: Keys) -> Any:
+        self.source.lines.setdefault(keys, node.start_mark.line + 1)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.plain(n, (*keys, i)) for i, n in enumerate(node.value)]
+        if not isinstance(node, yaml.MappingNode):
+            return self._scalar(node)
+        self._no_duplicates(node)
+        self.flatten_mapping(node)
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            name = self._scalar(key_node)
+            if not isinstance(name, str):
+                line = key_node.start_mark.line + 1
+                raise _unreadable(self.source.path, line, f"the key {name!r} must be text")
+            self.source.lines[(*keys, name)] = key_node.start_mark.line + 1
+            result[name] = self.plain(value_node, (*keys, name))
+        return result
+
+    def _scalar(self, node: yaml.Node) -> Any:
+        try:
+            return self.construct_object(node, deep=True)
+        except (ConstructorError, ValueError, TypeError) as error:
+            reason = getattr(error, "problem", None) or str(error)
+            raise _unreadable(self.source.path, node.start_mark.line + 1, reason) from error
+
+    def _no_duplicates(self, node: yaml.MappingNode) -> None:
+        seen: dict[str, int] = {}
+        for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
+            line = key_node.start_mark.line + 1
+            if key_node.value in seen:
+                reason = f"the key {key_node.value!r} is written twice, first on line"
+                raise _unreadable(self.source.path, line, f"{reason} {seen[key_node.value]}")
+            seen[key_node.value] = line
+
+
+def _unreadable(path: Path, line: int, reason: str) -> Invalid:
+    return Invalid(
+        Problem(
+            rule="mode.catalogue",
+            message=f"{path}:{line}: {reason}",
+            remedy="Correct the line; docs/modes.md describes every field.",
+            values={"file": str(path), "line": line, "reason": reason},
+        )
+    )
+
+
+def _dotted(keys: Keys) -> str:
+    text = ""
+    for key in keys:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
+    return text

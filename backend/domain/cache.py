@@ -1,0 +1,123 @@
+"""Extended KV cache of one role: what the mode's recipe attaches, or why it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.domain.deployment import KvCache
+from backend.domain.errors import Refused
+from backend.domain.inherit import EffectiveRole
+from backend.domain.mode import Attachment, CacheRecipe, Mode
+
+GIB = 2**30
+
+
+class CacheService(BaseModel):
+    """A running cache service as a member attaches to it. `settings` are the provider's own."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    provider: str
+    host: str = ""
+    port: int = 0
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+def attachment(
+    mode: Mode | None,
+    role: EffectiveRole,
+    *,
+    accelerator_type: str = "",
+    service: CacheService | None = None,
+) -> Attachment | None:
+    """What `role` gets for its extended cache; None where it has none.
+
+    Raises Refused: `cache.mode` (the mode composes no such cache), `cache.provider`, `cache.role`,
+    `cache.service` (the named service is not known here).
+    """
+    cache = role.extended_kv_cache
+    if cache.kind == "none":
+        return None
+    recipe = _recipe(mode, role, cache, service)
+    if any(accelerator_type.startswith(t) for t in recipe.excluded_types):
+        return None
+    found = recipe.role(role.name)
+    if found is None:
+        wanted = f"a {service.provider} service" if service else "an in-process cache"
+        raise _refused(
+            "cache.role",
+            f"The {role.name} role cannot use {wanted} in mode {mode.name if mode else '-'}"
+            + (f": {recipe.note}" if recipe.note else "."),
+            role,
+            f"Set spec.roles.{role.name}.extended_kv_cache: {{kind: none}}.",
+        )
+    return found
+
+
+def cache_scope(
+    role: EffectiveRole, accelerators: int, service: CacheService | None
+) -> dict[str, Any]:
+    """The `cache.*` and `service.*` placeholders; None where nothing was set."""
+    cache = role.extended_kv_cache
+    size = cache.ram_size_gib
+    scope: dict[str, Any] = {
+        "cache.ram_gib": None if size is None else _short(size),
+        "cache.ram_ratio": None if cache.ram_ratio is None else _short(cache.ram_ratio),
+        "cache.chunk_size": cache.chunk_size,
+        "cache.bytes_per_accelerator": None
+        if size is None
+        else int(size * GIB) // max(accelerators, 1),
+    }
+    if service is not None:
+        scope |= {"service.name": service.name, "service.host": service.host or None}
+        scope |= {"service.port": service.port or None}
+        scope |= {f"service.{k}": v for k, v in service.settings.items()}
+    return scope
+
+
+def _recipe(
+    mode: Mode | None, role: EffectiveRole, cache: KvCache, service: CacheService | None
+) -> CacheRecipe:
+    name = mode.name if mode else "no mode"
+    composition = mode.cache if mode else None
+    if composition is None:
+        raise _refused(
+            "cache.mode",
+            f"{name} injects no connector, so there is nothing an extended cache could join.",
+            role,
+            "Write the connector and its cache in the parameters, or set {kind: none}.",
+        )
+    if cache.kind == "in_process":
+        if composition.in_process is None:
+            raise _refused(
+                "cache.mode", f"Mode {name} has no in-process cache.", role, "Set {kind: none}."
+            )
+        return composition.in_process
+    if service is None:
+        raise _refused(
+            "cache.service",
+            f"The cache service {cache.service!r} is not known here.",
+            role,
+            "Create it first, or set {kind: none}.",
+        )
+    if service.provider not in composition.service:
+        raise _refused(
+            "cache.provider",
+            f"Mode {name} cannot use the provider {service.provider!r} of {service.name!r}.",
+            role,
+            "It takes: " + (", ".join(composition.service) or "none") + ".",
+        )
+    return composition.service[service.provider]
+
+
+def _refused(rule: str, message: str, role: EffectiveRole, remedy: str) -> Refused:
+    inherited = "extended_kv_cache" in role.inherited
+    path = "spec.extended_kv_cache" if inherited else f"spec.roles.{role.name}.extended_kv_cache"
+    return Refused.of(rule, message, path=path, remedy=remedy, values={"role": role.name})
+
+
+def _short(number: float) -> int | float:
+    return int(number) if float(number).is_integer() else number
