@@ -56,7 +56,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  chosen=; bare=; \
 	  for python in $(or $(PYTHON),$(CANDIDATES)); do \
 	    version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2]); sys.exit(sys.version_info < (3, 11))' 2>/dev/null) || continue; \
-	    if "$$python" -c 'import ensurepip, venv' 2>/dev/null; then chosen=$$python; break; fi; \
+	    if "$$python" -c 'import venv; from ensurepip import bootstrap' 2>/dev/null; then chosen=$$python; break; fi; \
 	    bare=$${bare:-$$version}; \
 	  done; \
 	  if [ -z "$$chosen" ] && [ -n "$$bare" ]; then \

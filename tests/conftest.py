@@ -62,7 +62,10 @@ def own_home(
     runtime = Path(tempfile.mkdtemp(prefix="pdtui-"))
     for name in [n for n in os.environ if n.startswith("PDTUI_") and n not in KEPT]:
         monkeypatch.delenv(name)
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    # An agent holds keys of the developer's; a worker process of ours is given a size of 80x24, which
+    # would overrule that of a test's own terminal.
+    for name in ("SSH_AUTH_SOCK", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     for name in XDG:
         monkeypatch.setenv(name, str(home / name.removeprefix("XDG_").lower()))

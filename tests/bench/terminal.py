@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import fcntl
 import os
@@ -87,13 +88,15 @@ def first_paint(
     screen when it ends, or `timeout_s` passes, before that.
     """
     columns, rows = size
+    # These two would overrule the size that the terminal itself tells.
+    inherited = {k: v for k, v in env.items() if k not in ("COLUMNS", "LINES")}
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    screen = Screen(columns, rows)
+    screen, decoder = Screen(columns, rows), codecs.getincrementaldecoder("utf-8")("replace")
     begun = time.perf_counter()
     process = subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs,
-        env={**env, "TERM": "xterm-256color"}, start_new_session=True,
+        env={**inherited, "TERM": "xterm-256color"}, start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
     try:
@@ -104,7 +107,7 @@ def first_paint(
                 data = os.read(ours, 65536)
             except OSError:  # the program and its side of the terminal are gone
                 break
-            screen.feed(data.decode("utf-8", "replace"))
+            screen.feed(decoder.decode(data))
             if screen.full():
                 return time.perf_counter() - begun
         shown = "\n".join(filter(None, map(screen.line, range(rows))))
