@@ -62,8 +62,8 @@ def own_home(
     runtime = Path(tempfile.mkdtemp(prefix="pdtui-"))
     for name in [n for n in os.environ if n.startswith("PDTUI_") and n not in KEPT]:
         monkeypatch.delenv(name)
-    # An agent holds keys of the developer's; a worker process of ours is given a size of 80x24, which
-    # would overrule that of a test's own terminal.
+    # An agent holds the keys of whoever runs the tests; a worker process is given a size of 80x24,
+    # which would overrule that of a terminal a test opens.
     for name in ("SSH_AUTH_SOCK", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
