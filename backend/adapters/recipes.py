@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -13,11 +13,13 @@ from yaml.constructor import ConstructorError, SafeConstructor
 
 from backend.domain.catalogue import complaints
 from backend.domain.errors import Invalid, Problem
-from backend.domain.mode import Catalogue, EngineRecipe, Mode, VendorRecipe, WorkerApi
+from backend.domain.mode import Catalogue, EngineRecipe, LayoutFacts, Mode, VendorRecipe, WorkerApi
 
 Keys = tuple[str | int, ...]
+Model = TypeVar("Model", bound=BaseModel)
 FORMAT = 1
-SECTIONS = ("version", "vendors", "engines", "routers", "apis", "modes")
+SECTIONS = ("version", "layouts", "vendors", "engines", "routers", "apis", "modes")
+NAMED = SECTIONS[2:]
 
 
 @dataclass
@@ -70,8 +72,9 @@ class _Builder:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self.raw: dict[str, dict[str, tuple[Any, _Source]]] = {s: {} for s in SECTIONS[1:]}
+        self.raw: dict[str, dict[str, tuple[Any, _Source]]] = {s: {} for s in NAMED}
         self.origins: dict[str, str] = {}
+        self.layouts = LayoutFacts()
 
     def add(self, source: _Source, origin: str) -> None:
         for key in source.data:
@@ -87,9 +90,26 @@ class _Builder:
                 self.problems.append(source.problem((section,), "must be a mapping of names"))
                 continue
             for name, body in found.items():
-                entries[name] = (body, source)
+                entries[name] = (self._extended(section, name, body, source), source)
                 if section == "modes":
                     self.origins[name] = origin
+
+        if "layouts" in source.data:
+            found = self._validate(LayoutFacts, source.data["layouts"], source, ("layouts",))
+            self.layouts = found or self.layouts
+
+    def _extended(self, section: str, name: str, body: Any, source: _Source) -> Any:
+        """`body` over the entry it `extends`, mapping by mapping; lists are replaced whole."""
+        if not isinstance(body, dict) or "extends" not in body:
+            return body
+        base = body["extends"]
+        if base not in self.raw[section]:
+            known = ", ".join(self.raw[section]) or "none"
+            reason = f"there is no {base!r} before it to extend; known: {known}"
+            self.problems.append(source.problem((section, name, "extends"), reason))
+            return body
+        rest = {k: v for k, v in body.items() if k != "extends"}
+        return _overlaid(self.raw[section][base][0], rest)
 
     def finish(self) -> Catalogue:
         vendors = self._all("vendors", VendorRecipe)
@@ -103,7 +123,7 @@ class _Builder:
         if self.problems:
             raise Invalid(*self.problems)
         catalogue = Catalogue.model_validate(
-            {"modes": modes, "engines": engines, "vendors": vendors}
+            {"modes": modes, "engines": engines, "vendors": vendors, "layouts": self.layouts}
         )
         for keys, reason in complaints(catalogue):
             section, name = str(keys[0]), str(keys[1])
@@ -130,7 +150,7 @@ class _Builder:
         if isinstance(router, dict):
             body = {**body, "router": self._router(router, source, (*keys, "router"))}
         full = {**body, "name": name, "origin": self.origins[name]}
-        return self._validate(Mode, full, source, keys)  # type: ignore[return-value]
+        return self._validate(Mode, full, source, keys)
 
     def _router(self, router: dict[str, Any], source: _Source, keys: Keys) -> dict[str, Any]:
         """The mode's router over what is said of its program, with its API looked up."""
@@ -149,9 +169,7 @@ class _Builder:
                 merged["api"] = self.raw["apis"][api][0]
         return merged
 
-    def _validate(
-        self, model: type[BaseModel], body: Any, source: _Source, keys: Keys
-    ) -> BaseModel | None:
+    def _validate(self, model: type[Model], body: Any, source: _Source, keys: Keys) -> Model | None:
         try:
             return model.model_validate(body)
         except ValidationError as error:
@@ -240,3 +258,9 @@ def _dotted(keys: Keys) -> str:
     for key in keys:
         text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
     return text
+
+
+def _overlaid(base: Any, over: Any) -> Any:
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return base | {k: _overlaid(base.get(k), v) for k, v in over.items()}

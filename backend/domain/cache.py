@@ -11,7 +11,7 @@ from backend.domain.errors import Refused
 from backend.domain.inherit import EffectiveRole
 from backend.domain.mode import Attachment, CacheRecipe, Mode
 
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 
 
 class CacheService(BaseModel):
@@ -42,7 +42,7 @@ def attachment(
     if cache.kind == "none":
         return None
     recipe = _recipe(mode, role, cache, service)
-    if any(accelerator_type.startswith(t) for t in recipe.excluded_types):
+    if any(excluded in accelerator_type for excluded in recipe.excluded_types):
         return None
     found = recipe.role(role.name)
     if found is None:
@@ -58,22 +58,27 @@ def attachment(
 
 
 def cache_scope(
-    role: EffectiveRole, accelerators: int, service: CacheService | None
+    role: EffectiveRole, accelerators: int, memory_mib: int, service: CacheService | None
 ) -> dict[str, Any]:
-    """The `cache.*` and `service.*` placeholders; None where nothing was set."""
+    """The `cache.*` and `service.*` placeholders; None where nothing was set.
+
+    The budget is the size that was set, else the ratio that was set times the memory of the
+    member's accelerators (`memory_mib` each) where that is known.
+    """
     cache = role.extended_kv_cache
-    size = cache.ram_size_gib
+    budget = None if cache.ram_size_gib is None else int(cache.ram_size_gib * GIB)
+    if budget is None and cache.ram_ratio is not None and memory_mib and accelerators:
+        budget = int(cache.ram_ratio * memory_mib * MIB) * accelerators
     scope: dict[str, Any] = {
-        "cache.ram_gib": None if size is None else _short(size),
-        "cache.ram_ratio": None if cache.ram_ratio is None else _short(cache.ram_ratio),
+        "cache.ram_gib": _short(cache.ram_size_gib),
+        "cache.ram_ratio": _short(cache.ram_ratio),
         "cache.chunk_size": cache.chunk_size,
-        "cache.bytes_per_accelerator": None
-        if size is None
-        else int(size * GIB) // max(accelerators, 1),
+        "cache.budget_gib": None if budget is None else _short(round(budget / GIB, 2)),
+        "cache.bytes_per_accelerator": None if budget is None else budget // max(accelerators, 1),
     }
     if service is not None:
         scope |= {"service.name": service.name, "service.host": service.host or None}
-        scope |= {"service.port": service.port or None}
+        scope |= {"service.port": service.port or None, "service.extra": {}}
         scope |= {f"service.{k}": v for k, v in service.settings.items()}
     return scope
 
@@ -119,5 +124,5 @@ def _refused(rule: str, message: str, role: EffectiveRole, remedy: str) -> Refus
     return Refused.of(rule, message, path=path, remedy=remedy, values={"role": role.name})
 
 
-def _short(number: float) -> int | float:
-    return int(number) if float(number).is_integer() else number
+def _short(number: float | None) -> int | float | None:
+    return int(number) if number is not None and float(number).is_integer() else number

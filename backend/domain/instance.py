@@ -78,6 +78,7 @@ class LaunchSpec(BaseModel):
     bands: tuple[Band, ...] = ()
     accelerators: tuple[int, ...] = ()
     health_path: str | None = "/health"
+    health_timeout_s: float = 2.0
     stop_grace_s: float = 10.0
 
     @property

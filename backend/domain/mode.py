@@ -20,6 +20,7 @@ Membership = Literal["dynamic", "restart", "manual", "none"]
 MemberName = Literal["prefill", "decode"]
 Channel = Literal["env", "args", "connector"]
 Direction = Literal["decode>=prefill", "prefill>=decode", "any"]
+Layout = Literal["standard", "hybrid"]
 Scalar = str | int | float
 Tokens = tuple[str, ...]
 
@@ -115,13 +116,6 @@ class CacheComposition(_Data):
     service: dict[str, CacheRecipe] = Field(default_factory=dict)
 
 
-class ConnectorVariant(_Data):
-    """One of the connectors a mode chooses between by the model's pretrained config."""
-
-    name: str
-    layout: Literal["standard", "hybrid"]
-
-
 class RoleRecipe(_Data):
     """What the mode injects into one role's engine."""
 
@@ -133,13 +127,18 @@ class RoleRecipe(_Data):
 
 
 class Tunable(_Data):
-    """A router flag people adjust. `default` is what we pass; null passes nothing."""
+    """A router flag people adjust. `default` is what we pass; null passes nothing.
+
+    `least_members` are values that need so many members of `role`, else the router does not start.
+    """
 
     flag: Annotated[str, Field(pattern=r"^--[a-z][a-z0-9-]*$")]
     default: Scalar | None = None
     options: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
+    role: MemberName | None = None
+    least_members: dict[str, int] = Field(default_factory=dict)
     note: str = ""
 
 
@@ -247,8 +246,8 @@ class Mode(_Data):
     preferred: bool = False
     network: Literal["data", "control", "none"] = "none"
     lease: Lease | None = None
-    variants: dict[str, ConnectorVariant] = Field(default_factory=dict)
-    default_variant: str | None = None
+    variants: dict[Layout, str] = Field(default_factory=dict)
+    default_variant: Layout | None = None
     roles: dict[MemberName, RoleRecipe] = Field(default_factory=dict)
     cache: CacheComposition | None = None
     kv_load_failure_policy: bool = False
@@ -297,6 +296,7 @@ class EngineRecipe(_Data):
     owned_flags: Tokens = ()
     connector: ConnectorFlag | None = None
     health_path: str | None = None
+    health_timeout_s: Annotated[float, Field(gt=0)] = 2.0
     metrics_path: str | None = None
     default_image: str | None = None
     known_versions: Tokens = ()
@@ -313,12 +313,27 @@ class VendorRecipe(_Data):
     by_uuid: Tokens = ()
 
 
+class LayoutFacts(_Data):
+    """What in a model's `config.json` tells how its KV cache is laid out (see `layout`)."""
+
+    nested: Tokens = ()
+    layer_fields: Tokens = ()
+    attention_layers: Tokens = ()
+    pattern_field: str = ""
+    pattern_letter: str = ""
+    recurrent_fields: Tokens = ()
+    compressed_fields: Tokens = ()
+    hybrid_model_types: Tokens = ()
+    hybrid_architectures: Tokens = ()
+
+
 class Catalogue(_Data):
     """Everything the built-in file and the user's own say."""
 
     modes: dict[str, Mode]
     engines: dict[str, EngineRecipe]
     vendors: dict[Vendor, VendorRecipe] = Field(default_factory=dict)
+    layouts: LayoutFacts = LayoutFacts()
 
     def mode(self, name: str) -> Mode:
         """The mode of that name. Raises NotFound naming those there are."""
@@ -356,6 +371,7 @@ class Catalogue(_Data):
             modes={} if mode is None else {mode.name: mode},
             engines={name: self.engine(name) for name in sorted(used)},
             vendors=self.vendors,
+            layouts=self.layouts,
         )
 
 

@@ -9,6 +9,11 @@ _PYTHON = re.compile(r"^python(\d+(\.\d+)*)?$")
 _SCRIPTS = (".sh", ".py", ".bash")
 
 
+def is_script(path: str) -> bool:
+    """Whether `path` is a wrapper script: it starts what it starts, and nothing lies beside it."""
+    return path.endswith(_SCRIPTS)
+
+
 def is_program(path: str, program: str) -> bool:
     """Whether `path` names the executable itself rather than a venv or conda prefix.
 
@@ -16,24 +21,25 @@ def is_program(path: str, program: str) -> bool:
     a script. A trailing slash always means a prefix.
     """
     last = posixpath.basename(path)
-    if last == program or last.endswith(_SCRIPTS):
+    if last == program or is_script(path):
         return True
     return bool(_PYTHON.match(program) and _PYTHON.match(last))
 
 
 def locate(program: str, executable: str | None) -> str:
-    """The path to execute `program` by: itself where nothing was said; the given path; or the
-    program inside the given prefix's `bin` (or inside the given folder when that is a `bin`)."""
+    """The path to execute `program` by.
+
+    Nothing said: the name itself. A path that names the program (`is_program`): that path. A path
+    that names another program in a `bin` folder: the one beside it. Else a prefix: its `bin`.
+    """
     if not executable or "/" in program:
         return program
     if is_program(executable, program):
         return executable
     folder = executable.rstrip("/") or "/"
-    if posixpath.basename(folder) != "bin":
+    parent = posixpath.dirname(folder)
+    if not executable.endswith("/") and posixpath.basename(parent) == "bin":
+        folder = parent
+    elif posixpath.basename(folder) != "bin":
         folder = posixpath.join(folder, "bin")
     return posixpath.join(folder, program)
-
-
-def is_prefix(executable: str | None, program: str) -> bool:
-    """Whether `executable` is a prefix, so that other programs may be found in it as well."""
-    return bool(executable) and not is_program(executable or "", program)

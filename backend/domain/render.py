@@ -14,12 +14,12 @@ from backend.domain.bands import HTTP, resolve
 from backend.domain.cache import CacheService, attachment
 from backend.domain.connector import Composed, compose, merged
 from backend.domain.deployment import Deployment
-from backend.domain.engine_args import flatten, normal, occurrences, parallel
+from backend.domain.engine_args import flatten, normal, occurrences, parallel, present
 from backend.domain.errors import Refused
 from backend.domain.inherit import EffectiveRole, effective
 from backend.domain.instance import LaunchFile, LaunchSpec, Mount
 from backend.domain.mode import Attachment, Catalogue, EngineRecipe, Mode, RoleRecipe, RouterRecipe
-from backend.domain.programs import is_prefix, locate
+from backend.domain.programs import is_script, locate
 from backend.domain.scope import HINTS, Place, Siblings, member_scope, router_scope
 from backend.domain.template import Renderer
 from backend.domain.worker_calls import Peer
@@ -63,13 +63,13 @@ def render_member(
     if resolved.extended_kv_cache.kind != "none":
         added = attachment(mode, resolved, accelerator_type=place.accelerator_type, service=service)
     files = _files(added, renderer, place)
-    argv = _command(engine, resolved, renderer, place)
+    argv = _command(engine.command, resolved, renderer, place)
     user = renderer.argv(flatten(resolved.parameters), "the role's parameters")
     if _owns_command(mode, engine, resolved):
         env = _own_environment(resolved, place)
         argv += user
     else:
-        joined = _connector(engine, recipe, added, deployment, role, renderer, user, service)
+        joined = _connector(engine, recipe, added, deployment, resolved, renderer, user)
         added = added if joined.cached else None
         argv += _auto_parallel(engine, resolved, place, renderer)
         argv += _cache_args(added, renderer)
@@ -88,6 +88,7 @@ def render_member(
         image=_image(resolved, engine.default_image, place),
         mounts=tuple(Mount(source=f.path, target=f.path) for f in recipe.host_files),
         health_path=resolved.env.get(HEALTH_ENV, engine.health_path),
+        health_timeout_s=engine.health_timeout_s,
         stop_grace_s=engine.stop_grace_s,
         **_seat(place),
     )
@@ -113,7 +114,7 @@ def render_router(
     user = renderer.argv(flatten(resolved.parameters), "spec.roles.router.parameters")
     own = resolved.run_command is not None or not recipe.command
     if own:
-        argv = _users_command(resolved, renderer, place)
+        argv = _users_command(recipe.command, resolved, renderer, place)
         env = _own_environment(resolved, place)
         for name in ("prefill", "decode"):
             env[f"PDTUI_{name.upper()}_URLS"] = ",".join(p.url for p in peers if p.role == name)
@@ -121,7 +122,7 @@ def render_router(
         refuse_owned(recipe, user)
         argv = _router_command(recipe, deployment, resolved, place)
         argv += renderer.argv(recipe.args, "the router's arguments")
-        argv += _tunables(recipe)
+        argv += _tunables(recipe, user)
         argv += _peer_args(recipe, peers)
         env = _texts(recipe.env, "the mode's router", renderer)
     argv += user
@@ -139,9 +140,11 @@ def render_router(
 
 
 def refuse_owned(recipe: RouterRecipe, args: Sequence[str]) -> None:
-    """Raise Refused (`router.owned_flag`) when a user's row writes a flag of the platform's."""
-    owned = {normal(f): f for f in (*recipe.peer_flags, *recipe.owned_flags)}
-    found = sorted({owned[o.key] for o in occurrences(args) if o.key in owned})
+    """Raise Refused (`router.owned_flag`) when a user's row writes a flag of the platform's, in any
+    spelling: argument parsers also take a flag's beginning for the flag."""
+    owned = (*recipe.peer_flags, *recipe.owned_flags)
+    keys = {o.key for o in occurrences(args)}
+    found = sorted({f for f in owned if any(_means(key, normal(f)) for key in keys)})
     if not found:
         return
     peers = [f for f in found if f in recipe.peer_flags]
@@ -160,6 +163,10 @@ def refuse_owned(recipe: RouterRecipe, args: Sequence[str]) -> None:
     )
 
 
+def _means(key: str, flag: str) -> bool:
+    return key == flag or (len(key) > 3 and flag.startswith(key))
+
+
 def _owns_command(mode: Mode | None, engine: EngineRecipe, role: EffectiveRole) -> bool:
     """Whether the command is the user's alone, so that nothing is added to it."""
     custom = mode is None or not mode.injects
@@ -167,17 +174,21 @@ def _owns_command(mode: Mode | None, engine: EngineRecipe, role: EffectiveRole) 
 
 
 def _command(
-    engine: EngineRecipe, role: EffectiveRole, renderer: Renderer, place: Place
+    recipe: Sequence[str], role: EffectiveRole, renderer: Renderer, place: Place
 ) -> list[str]:
-    if role.run_command is not None or not engine.command:
-        return _users_command(role, renderer, place)
-    argv = renderer.argv(engine.command, "the engine's command")
+    if role.run_command is not None or not recipe:
+        return _users_command(recipe, role, renderer, place)
+    argv = renderer.argv(recipe, "the engine's command")
     if place.runtime == "process":
         argv[0] = locate(argv[0], role.executable or place.executable)
     return argv
 
 
-def _users_command(role: EffectiveRole, renderer: Renderer, place: Place) -> list[str]:
+def _users_command(
+    recipe: Sequence[str], role: EffectiveRole, renderer: Renderer, place: Place
+) -> list[str]:
+    """The user's own command. A host's entry is for the recipe's program, so it says nothing of
+    another one."""
     argv = renderer.argv(role.run_command or (), "the run command")
     if not argv or not argv[0]:
         where = "spec.run_command" if role.name != "router" else "spec.roles.router.run_command"
@@ -189,7 +200,8 @@ def _users_command(role: EffectiveRole, renderer: Renderer, place: Place) -> lis
             values={"role": role.name, "host": place.host},
         )
     if place.runtime == "process":
-        argv[0] = locate(argv[0], role.executable or place.executable)
+        same = bool(recipe) and argv[0] == recipe[0]
+        argv[0] = locate(argv[0], role.executable or (place.executable if same else None))
     return argv
 
 
@@ -200,8 +212,9 @@ def _router_command(
     if place.runtime != "process":
         return argv
     shared = deployment.spec.executable
-    engines = shared if is_prefix(shared, argv[0]) and (shared or "").count("/bin/") == 0 else None
-    argv[0] = locate(argv[0], role.executable or place.executable or engines)
+    if shared is not None and is_script(shared):
+        shared = None
+    argv[0] = locate(argv[0], role.executable or place.executable or shared)
     return argv
 
 
@@ -210,11 +223,11 @@ def _connector(
     recipe: RoleRecipe,
     added: Attachment | None,
     deployment: Deployment,
-    role: str,
+    resolved: EffectiveRole,
     renderer: Renderer,
     user: list[str],
-    service: CacheService | None,
 ) -> Composed:
+    role = resolved.name
     if engine.connector is None or role not in ("prefill", "decode"):
         return Composed((), tuple(user), cached=True)
     wanted = deployment.spec.disaggregation
@@ -229,7 +242,7 @@ def _connector(
         None if ours is None or users_own else renderer.data(ours, "the KV connector"),
         None if child is None else renderer.data(child, "the cache's connector"),
         user,
-        shared=service is not None,
+        shared=resolved.extended_kv_cache.kind == "service",
     )
 
 
@@ -288,11 +301,11 @@ def _visibility(catalogue: Catalogue, place: Place) -> dict[str, str]:
     return {**recipe.env, recipe.visible: ",".join(shown)}
 
 
-def _tunables(recipe: RouterRecipe) -> list[str]:
+def _tunables(recipe: RouterRecipe, user: Sequence[str]) -> list[str]:
     return [
         token
         for tunable in recipe.tunables
-        if tunable.default is not None
+        if tunable.default is not None and not present(user, tunable.flag)
         for token in (tunable.flag, str(tunable.default))
     ]
 

@@ -6,12 +6,14 @@ changed row is kept and wins, because the user's rows come last.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from backend.domain.deployment import Spec
 from backend.domain.engine_args import flatten, normal, occurrences, value
+from backend.domain.errors import Problem
 from backend.domain.inherit import effective
 from backend.domain.mode import Mode, Tunable
 from backend.domain.template import Renderer, compact
@@ -74,20 +76,23 @@ def strip_unmodified(
     rows: Sequence[Row],
     parameters: Sequence[str] | None,
     env: Mapping[str, str] | None,
+    scope: Mapping[str, object] | None = None,
 ) -> tuple[list[str] | None, dict[str, str] | None]:
     """What is left of a role's parameters and environment once prefilled rows are taken out.
 
-    A row counts as unmodified in any spelling of the same flag and value, also when the form had
-    filled nothing in yet. None stays None; a list that only held prefilled rows becomes None again,
-    so that the role inherits, while an explicit empty one stays.
+    A row counts as unmodified in any spelling of the same flag and value; with a `scope` also when
+    it comes back as its preview. None stays None; a list that only held prefilled rows becomes None
+    again, so that the role inherits, while an explicit empty one stays.
     """
+    if scope is not None:
+        rows = [*rows, *(replace(r, text=r.preview(scope)) for r in rows)]
     left_params = None if parameters is None else _left(rows, parameters)
     if not left_params and parameters:
         left_params = None
     left_env: dict[str, str] | None = None
     if env is not None:
-        made = {r.name: r.text for r in rows if r.kind == "env"}
-        left_env = {k: v for k, v in env.items() if made.get(k) != v}
+        made = {(r.name, r.text) for r in rows if r.kind == "env"}
+        left_env = {k: v for k, v in env.items() if (k, v) not in made}
         if not left_env and env:
             left_env = None
     return left_params, left_env
@@ -125,6 +130,53 @@ def effective_policies(mode: Mode | None, spec: Spec) -> str:
     return Renderer(scope).text(mode.router.policies, "policies")
 
 
+def tunable_problems(mode: Mode, spec: Spec) -> tuple[Problem, ...]:
+    """What is wrong with the router rows a user wrote, against each tunable's options, bounds and
+    the members it needs: what the router itself would end at its start for."""
+    router = effective(spec, "router")
+    if router.run_command is not None:
+        return ()
+    args = flatten(router.parameters)
+    found = []
+    for tunable in mode.router.tunables:
+        written = value(args, tunable.flag)
+        text = written if written is not None else tunable.default
+        reason = _misfit(tunable, str(text), spec) if text is not None else ""
+        if reason:
+            rule = "router.members" if str(text) in tunable.least_members else "router.tunable"
+            found.append(
+                Problem(
+                    rule=rule,
+                    message=f"{tunable.flag} {text}: {reason}.",
+                    path="spec.roles.router.parameters",
+                    remedy=f"{tunable.note[:1].upper()}{tunable.note[1:]}." if tunable.note else "",
+                    values={"flag": tunable.flag, "value": text},
+                )
+            )
+    return tuple(found)
+
+
+def _misfit(tunable: Tunable, text: str, spec: Spec) -> str:
+    if tunable.options and text not in tunable.options:
+        return f"must be one of {', '.join(tunable.options)}"
+    least = tunable.least_members.get(text, 0)
+    if least and tunable.role is not None:
+        members = effective(spec, tunable.role).replicas
+        if members < least:
+            return f"needs at least {least} {tunable.role} members, and there are {members}"
+    if tunable.minimum is None and tunable.maximum is None:
+        return ""
+    try:
+        number = float(text)
+    except ValueError:
+        return "must be a number"
+    if tunable.minimum is not None and number < tunable.minimum:
+        return f"must be at least {tunable.minimum:g}"
+    if tunable.maximum is not None and number > tunable.maximum:
+        return f"must be at most {tunable.maximum:g}"
+    return ""
+
+
 def _folded(args: Sequence[str]) -> list[tuple[str, str]]:
     return [(args[o.start], " ".join(args[o.start : o.stop])) for o in occurrences(args)]
 
@@ -157,4 +209,13 @@ def _has_value_next(items: Sequence[str], index: int) -> bool:
 
 
 def _key(*items: str) -> tuple[tuple[str, str | None], ...]:
-    return tuple((o.key, o.value) for o in occurrences(flatten(items)))
+    return tuple((o.key, _canonical(o.value)) for o in occurrences(flatten(items)))
+
+
+def _canonical(text: str | None) -> str | None:
+    if text is None or text.lstrip()[:1] != "{":
+        return text
+    try:
+        return json.dumps(json.loads(text), sort_keys=True)
+    except ValueError:
+        return text

@@ -17,7 +17,7 @@ from backend.domain.engine_args import Parallel, flatten, parallel
 from backend.domain.host import Runtime, Vendor
 from backend.domain.inherit import EffectiveRole, roles_of
 from backend.domain.instance import Band
-from backend.domain.mode import Catalogue, Mode
+from backend.domain.mode import Catalogue, Layout, Mode
 from backend.domain.worker_calls import Peer, served_name
 
 HINTS: Mapping[str, str] = {
@@ -25,6 +25,7 @@ HINTS: Mapping[str, str] = {
     "--kv-transfer-ifname or PDTUI_KV_TRANSFER_IFNAME.",
     "service.host": "The cache service has no endpoint yet.",
     "service.port": "The cache service has no endpoint yet.",
+    "service.args": "Write the engine's arguments as settings.args of the cache service.",
 }
 
 
@@ -42,6 +43,7 @@ class Place:
     accelerators: tuple[int, ...] = ()
     accelerator_uuids: tuple[str, ...] = ()
     accelerator_type: str = ""
+    accelerator_memory_mib: int = 0
     vendor: Vendor | None = None
     net_device: str | None = None
     instance: str = ""
@@ -60,7 +62,7 @@ class Siblings:
     """What both roles of a group are told alike: the connector variant stored for the group, and
     each role's accelerators per member where they are known better than the document says."""
 
-    variant: str | None = None
+    variant: Layout | None = None
     accelerators: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -96,10 +98,9 @@ def member_scope(
         # one command serves every role; only the router is told of peers
         scope |= _peers(())
     if mode is not None and mode.variants:
-        variant = (siblings.variant if siblings else None) or mode.default_variant
-        found = mode.variants.get(variant or "") or mode.variants.get(mode.default_variant or "")
-        scope["connector"] = found.name if found else None
-    return scope | cache_scope(role, len(place.accelerators), service)
+        told = siblings.variant if siblings else None
+        scope["connector"] = mode.variants[told or mode.default_variant or "hybrid"]
+    return scope | cache_scope(role, len(place.accelerators), place.accelerator_memory_mib, service)
 
 
 def router_scope(
