@@ -1,0 +1,119 @@
+"""What a console may ask of a backend: one class, answered over HTTP or by a script.
+
+Every call raises a leaf of `backend.domain.errors.PdError` when it fails, and nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from backend.domain.views import (
+    Change,
+    EventView,
+    GroupView,
+    Health,
+    HostView,
+    LogChunk,
+    ModeView,
+    ScaleResult,
+    Snapshot,
+)
+
+
+class BackendClient(ABC):
+    """The console's only door to a backend.
+
+    `connected` is true while the event stream is open; `on_connection` is called with its new
+    value on every change.
+    """
+
+    connected: bool = False
+    on_connection: Callable[[bool], None] | None = None
+
+    @abstractmethod
+    async def health(self) -> Health:
+        """Who answers, and whether it lives in this process (`embedded`)."""
+
+    @abstractmethod
+    async def snapshot(self) -> Snapshot:
+        """Everything there is now, and the event number to go on from."""
+
+    @abstractmethod
+    def changes(self, since: int) -> AsyncIterator[Change]:
+        """Every change after event `since`, for ever.
+
+        Reconnects and resumes by itself; a broken connection shows in `connected` only.
+        """
+
+    @abstractmethod
+    async def deployment(self, name: str) -> dict[str, Any]:
+        """The stored document of a deployment."""
+
+    @abstractmethod
+    async def apply(self, document: dict[str, Any], *, dry_run: bool = False) -> GroupView:
+        """Save a document; `dry_run` judges it and stores nothing."""
+
+    @abstractmethod
+    async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:
+        """Set the wanted members of roles. Raises Conflict `life.stale` when stored as pending."""
+
+    @abstractmethod
+    async def restart(self, name: str, *, force: bool = False) -> GroupView:
+        """Stop the whole group and form it anew; `force` fences hosts that do not answer."""
+
+    @abstractmethod
+    async def delete(self, name: str) -> None:
+        """Stop the group and forget the deployment."""
+
+    @abstractmethod
+    async def delete_instance(self, name: str, instance: str) -> None:
+        """Remove one member; the group makes a new one in its place."""
+
+    @abstractmethod
+    async def pause(self, name: str, paused: bool) -> GroupView:
+        """Stop every member and keep the document, or start them again."""
+
+    @abstractmethod
+    async def log(
+        self,
+        instance: str,
+        *,
+        generation: int | None = None,
+        offset: int | None = None,
+        tail_bytes: int = 65536,
+    ) -> LogChunk:
+        """A piece of an instance's log: from byte `offset`, or the last `tail_bytes`."""
+
+    @abstractmethod
+    async def events(self, group: str | None = None, limit: int = 200) -> tuple[EventView, ...]:
+        """The newest `limit` events, oldest first; of one group, or of all."""
+
+    @abstractmethod
+    async def modes(self) -> tuple[ModeView, ...]:
+        """The catalogue's modes."""
+
+    @abstractmethod
+    async def hosts(self) -> tuple[HostView, ...]:
+        """The inventory as last seen."""
+
+    @abstractmethod
+    async def accept_host_key(self, name: str, fingerprint: str) -> HostView:
+        """Trust the shown key of a host from now on."""
+
+    @abstractmethod
+    async def add_host(self, document: dict[str, Any]) -> HostView:
+        """Add an inventory entry."""
+
+    @abstractmethod
+    async def delete_host(self, name: str) -> None:
+        """Remove an inventory entry that no instance uses."""
+
+    @abstractmethod
+    async def test_host(self, name: str) -> HostView:
+        """Connect and look now. Raises HostKeyUnknown with the fingerprint, and its siblings."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close the connection; an embedded backend is stopped with it, the groups go on."""

@@ -1,0 +1,391 @@
+"""The console's app: its areas, themes and last resorts. Paints first, asks for a backend after."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.worker import Worker, WorkerState
+
+from pdtui import clipboard
+from pdtui.commands import catalog, keymap
+from pdtui.commands.handlers import HANDLERS
+from pdtui.commands.model import Context, Scope
+from pdtui.commands.palette import CommandProvider
+from pdtui.i18n import tr
+from pdtui.i18n.catalog import word
+from pdtui.present import detail, groups
+from pdtui.present.cells import Line, Span, Tone
+from pdtui.present.status import ASCII, UNICODE, use_glyphs
+from pdtui.screens.base import Area, ConsoleScreen
+from pdtui.screens.dialogs.confirm import Confirm
+from pdtui.screens.dialogs.error import ErrorDialog
+from pdtui.screens.events import EventsScreen
+from pdtui.screens.group import GroupScreen
+from pdtui.screens.groups import GroupsScreen
+from pdtui.screens.hosts import HostsScreen
+from pdtui.state.messages import StoreChanged
+from pdtui.state.store import Store
+from pdtui.styles import themes
+from pdtui.widgets.bars import StatusBar
+
+if TYPE_CHECKING:
+    from backend.client.base import BackendClient
+    from backend.domain.errors import PdError
+    from pdtui.session import Session
+
+PAINT_S = 0.1
+"""Seconds between two drawings of a changing store."""
+SPIN_S = 0.25
+INTERRUPT_S = 3.0
+"""Seconds in which a second ctrl+c ends the console."""
+
+OpenClient = Callable[[], Awaitable["BackendClient"]]
+
+
+class Console(App[None]):
+    """The terminal console."""
+
+    TITLE = "pdtui"
+    CSS_PATH = "styles/base.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = ""
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
+        "groups": GroupsScreen,
+        "hosts": HostsScreen,
+        "events": EventsScreen,
+    }
+    DEFAULT_MODE = "groups"
+    BINDINGS: ClassVar[list[BindingType]] = [*keymap.bindings("app")]
+
+    def __init__(
+        self,
+        open_client: OpenClient,
+        *,
+        read_only: bool = False,
+        theme: str | None = None,
+        keys: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
+        state_dir: Path | None = None,
+    ) -> None:
+        super().__init__(watch_css=False)
+        self._open_client = open_client
+        self._asked_read_only = read_only
+        self._clock = clock
+        self._state_dir = state_dir
+        self._theme_name = themes.pick(theme, os.environ.get("COLORFGBG"))
+        self.own_keys, self._bad_keys = keymap.check(keys or {})
+        self.store = Store()
+        self.session: Session | None = None
+        self._paint: Timer | None = None
+        self._stale = False
+        self._spin: Timer | None = None
+        self._turn = 0
+        self._interrupted = -INTERRUPT_S
+
+    # life
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our tones, for a theme that lacks them."""
+        return themes.DEFAULTS
+
+    def on_mount(self) -> None:
+        """Themes and keys now; the backend after the first frame."""
+        for theme in themes.THEMES.values():
+            self.register_theme(theme)
+        self.theme = f"pdtui-{self._theme_name}"
+        if self.own_keys:
+            self.set_keymap(self.own_keys)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        from pdtui.session import Session
+
+        self.session = Session(self, self._open_client)
+        self.session.start()
+        for problem in self._bad_keys:
+            self.say(problem, "warn")
+
+    async def on_unmount(self) -> None:
+        """Close the connection; the groups go on."""
+        if self.session:
+            await self.session.close()
+
+    def now(self) -> float:
+        """Epoch seconds."""
+        return self._clock()
+
+    # what screens and commands ask
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing may be changed, by our own flag or the backend's."""
+        health = self.store.health
+        return self._asked_read_only or bool(health and health.read_only)
+
+    def base_context(self, **under_cursor: Any) -> Context:
+        """A context with the connection filled in."""
+        connected = self.store.connected and self.store.loaded
+        return Context(connected=connected, read_only=self.read_only, **under_cursor)
+
+    def scopes_of(self, screen: Screen[Any]) -> tuple[Scope, ...]:
+        """The command scopes of a screen."""
+        return screen.scopes if isinstance(screen, ConsoleScreen) else ()
+
+    def context_of(self, screen: Screen[Any]) -> Context:
+        """What stands under a screen's cursor."""
+        return screen.context() if isinstance(screen, ConsoleScreen) else self.base_context()
+
+    def scopes(self) -> tuple[Scope, ...]:
+        """The command scopes of the present screen."""
+        return self.scopes_of(self.screen)
+
+    def action_command(self, command_id: str) -> None:
+        """Run a command of the table, or say why it cannot act."""
+        command = catalog.BY_ID[command_id]
+        ctx = self.context_of(self.screen)
+        if reason := command.why_not(ctx):
+            self.say(reason, "warn")
+        else:
+            HANDLERS[command_id](self, ctx)
+
+    def say(self, text: str, tone: Tone = "dim") -> None:
+        """A message in the status line of the screen that is seen."""
+        screen = self._console_screen()
+        if screen and screen.is_mounted:
+            screen.say(text, tone)
+
+    def report(self, error: PdError) -> None:
+        """An error as a dialog with its values and its remedy."""
+        self.push_screen(ErrorDialog(word("error", error.kind), detail.problems(error.problems)))
+
+    def _console_screen(self) -> ConsoleScreen | None:
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, ConsoleScreen):
+                return screen
+        return None
+
+    # following the store
+
+    def store_changed(self) -> None:
+        """Draw soon: at once when nothing was drawn lately, else with the next paint."""
+        if self._paint is not None:
+            self._stale = True
+            return
+        self._tell()
+        self._paint = self.set_timer(PAINT_S, self._painted)
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything known has been sent to the screen."""
+        return not self._stale
+
+    def _painted(self) -> None:
+        self._paint = None
+        if self._stale:
+            self._stale = False
+            self.store_changed()
+
+    def _tell(self) -> None:
+        screen = self._console_screen()
+        if screen and screen.is_mounted:
+            screen.post_message(StoreChanged())
+
+    def busy_changed(self, busy: bool) -> None:
+        """Turn the one-cell spinner while a call is under way."""
+        if busy and self._spin is None:
+            self._spin = self.set_interval(SPIN_S, self._turn_spinner)
+        elif not busy and self._spin is not None:
+            self._spin.stop()
+            self._spin = None
+        self._show_spinner(busy)
+
+    def _turn_spinner(self) -> None:
+        self._turn += self.animation_level != "none"
+        self._show_spinner(True)
+
+    def _show_spinner(self, busy: bool) -> None:
+        screen = self._console_screen()
+        if screen and screen.is_mounted:
+            screen.query_one(StatusBar).spin(busy, turn=self._turn)
+
+    @on(Worker.StateChanged)
+    def _worker_failed(self, event: Worker.StateChanged) -> None:
+        """A worker that broke in a way nobody foresaw is shown, and the console stays."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            error = event.worker.error
+            self.log.error(f"worker {event.worker.name}: {error!r}")
+            lines: list[Line] = [
+                (Span(tr("error.internal", name=event.worker.name), "strong"),),
+                detail.fact(type(error).__name__, str(error)),
+            ]
+            self.push_screen(ErrorDialog(word("error", "internal"), lines))
+
+    # going places
+
+    def go_area(self, area: Area) -> None:
+        """To another area, which is as it was left."""
+        if self.current_mode == area:
+            while len(self.screen_stack) > 1:
+                self.pop_screen()
+        else:
+            self.switch_mode(area)
+
+    def open_group(self, name: str) -> None:
+        """A group's panel."""
+        if self.current_mode != "groups":
+            self.switch_mode("groups")
+        self.push_screen(GroupScreen(name))
+
+    def open_host(self, name: str) -> None:
+        """A host, found in the list."""
+        self.go_area("hosts")
+
+        def select() -> None:
+            if isinstance(self.screen, HostsScreen):
+                self.screen.table().select(name)
+
+        self.call_after_refresh(select)
+
+    def go_back(self) -> None:
+        """Escape."""
+        if isinstance(self.screen, ConsoleScreen):
+            self.screen.back()
+
+    def refresh_all(self) -> None:
+        """Read everything anew."""
+        if self.session:
+            self.session.refresh()
+
+    def other_theme(self) -> None:
+        """Dark to light and back."""
+        self.theme = "pdtui-light" if self.current_theme.dark else "pdtui-dark"
+
+    def copy(self, text: str, what: str) -> None:
+        """Copy, and say what came of it."""
+
+        async def work() -> None:
+            import asyncio
+
+            folder = self._state_dir or _state_dir()
+            try:
+                said = await asyncio.to_thread(
+                    clipboard.copy,
+                    text,
+                    lambda t: self.call_from_thread(self.copy_to_clipboard, t),
+                    folder=folder,
+                    in_tmux="TMUX" in os.environ,
+                    what=what,
+                )
+            except OSError as error:
+                self.say(tr("copy.failed", path=folder, why=error.strerror or error), "bad")
+            else:
+                self.say(said, "ok")
+
+        self.run_worker(work(), name="copy", group="copy", exclusive=True)
+
+    def offer_key(self, host: str, fingerprint: str, error: PdError) -> None:
+        """Show an unknown host key; accept it when told to."""
+
+        def answered(yes: bool | None) -> None:
+            if yes and self.session:
+                self.session.accept_host_key(host, fingerprint)
+
+        if self.read_only:
+            self.report(error)
+            return
+        lines: list[Line] = [
+            *detail.problems(error.problems),
+            (),
+            (Span(tr("accept.means"), "warn"),),
+        ]
+        title = tr("accept.title", name=host)
+        self.push_screen(Confirm(title, lines, tr("accept.yes"), danger=True), answered)
+
+    # leaving
+
+    def ask_quit(self) -> None:
+        """Leave; ask first when the groups would run on unwatched."""
+        health = self.store.health
+        running = groups.running(self.store.groups.values())
+        if not (health and health.embedded and running):
+            self.exit()
+            return
+        lines: list[Line] = [
+            (Span(tr("quit.unwatched")),),
+            *((Span(f"  {name}", "strong"),) for name in running[:6]),
+            *([(Span(tr("quit.more", count=len(running) - 6), "dim"),)] if running[6:] else []),
+            (),
+            (Span(tr("quit.means"), "dim"),),
+            (Span(tr("quit.daemon"), "accent"),),
+        ]
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.exit()
+
+        self.push_screen(
+            Confirm(tr("quit.title"), lines, tr("quit.yes"), no=tr("quit.no")), answered
+        )
+
+    def interrupt(self) -> None:
+        """ctrl+c: the second one within three seconds leaves at once."""
+        now = time.monotonic()
+        if now - self._interrupted < INTERRUPT_S:
+            self.exit()
+        else:
+            self._interrupted = now
+            self.say(tr("quit.interrupt"), "warn")
+
+    async def action_quit(self) -> None:
+        """Textual's own way out asks the same."""
+        self.ask_quit()
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """None of Textual's own: the table has ours."""
+        return ()
+
+
+def _state_dir() -> Path:
+    from platformdirs import user_state_path
+
+    return user_state_path("pdtui")
+
+
+def speaks_unicode(environ: Mapping[str, str], encoding: str | None) -> bool:
+    """Whether the terminal can be expected to draw more than ASCII."""
+    if environ.get("PDTUI_ASCII") or environ.get("TERM") in ("linux", "dumb", "vt100"):
+        return False
+    locale = environ.get("LC_ALL") or environ.get("LANG") or ""
+    if locale in ("C", "POSIX"):
+        return False
+    return "utf" in (encoding or "").lower()
+
+
+def run(
+    open_client: OpenClient,
+    *,
+    read_only: bool = False,
+    theme: str | None = None,
+    keys: Mapping[str, str] | None = None,
+) -> int:
+    """Show the console until it is left; returns the exit code.
+
+    `open_client` is awaited after the first frame, so that it may import and start a backend.
+    `theme` is `dark` or `light`; None looks at the terminal. `keys` maps command ids to keys.
+    """
+    use_glyphs(UNICODE if speaks_unicode(os.environ, sys.stdout.encoding) else ASCII)
+    console = Console(open_client, read_only=read_only, theme=theme, keys=keys)
+    console.run()
+    return console.return_code or 0

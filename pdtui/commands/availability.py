@@ -1,0 +1,180 @@
+"""Pure predicates: a reason why a command cannot act now, or None."""
+
+from __future__ import annotations
+
+from pdtui.commands.model import Context, WhyNot
+from pdtui.i18n import tr
+
+
+def all_of(*predicates: WhyNot) -> WhyNot:
+    """The first reason of several predicates."""
+
+    def why_not(ctx: Context) -> str | None:
+        return next((reason for p in predicates if (reason := p(ctx))), None)
+
+    return why_not
+
+
+def changes(ctx: Context) -> str | None:
+    """Anything that changes the backend's state needs it, and the right to."""
+    if ctx.read_only:
+        return tr("why.read_only")
+    if not ctx.connected:
+        return tr("why.disconnected")
+    return None
+
+
+def reads(ctx: Context) -> str | None:
+    """Anything asked of the backend needs it."""
+    return None if ctx.connected else tr("why.disconnected")
+
+
+def group(ctx: Context) -> str | None:
+    """A group must stand under the cursor."""
+    return None if ctx.group else tr("why.no_group")
+
+
+def _settled(ctx: Context) -> str | None:
+    g = ctx.group
+    if g is None:
+        return tr("why.no_group")
+    if g.deleting:
+        return tr("why.deleting", name=g.name)
+    return None
+
+
+def can_scale(ctx: Context) -> str | None:
+    """Counts may be set while the group neither restarts nor goes."""
+    g = ctx.group
+    if reason := _settled(ctx):
+        return reason
+    assert g is not None
+    if g.phase:
+        return tr("why.restarting", name=g.name)
+    if not any(r != "router" for r in g.roles):
+        return tr("why.no_roles", name=g.name)
+    return None
+
+
+def can_scale_role(ctx: Context) -> str | None:
+    """The role under the cursor must be one with a count."""
+    if ctx.role == "router":
+        return tr("why.router_count")
+    return can_scale(ctx)
+
+
+def can_scale_down(ctx: Context) -> str | None:
+    """There must be a member to stop."""
+    if reason := can_scale_role(ctx):
+        return reason
+    g = ctx.group
+    if g and ctx.role and (count := g.roles.get(ctx.role)):
+        stored = count.pending if count.pending is not None else count.wanted
+        if stored <= 0:
+            return tr("why.none_left", role=ctx.role)
+    return None
+
+
+def can_restart(ctx: Context) -> str | None:
+    """A restart already under way can only be forced past the host that blocks it."""
+    g = ctx.group
+    if reason := _settled(ctx):
+        return reason
+    assert g is not None
+    if g.paused:
+        return tr("why.paused", name=g.name)
+    if g.phase and not g.phase.blocked_by:
+        return tr("why.restarting", name=g.name)
+    return None
+
+
+def can_stop(ctx: Context) -> str | None:
+    """Stopping needs something that is not stopped yet."""
+    if reason := _settled(ctx):
+        return reason
+    return tr("why.paused", name=ctx.group.name) if ctx.group and ctx.group.paused else None
+
+
+def can_start(ctx: Context) -> str | None:
+    """Starting needs a stopped group."""
+    if reason := _settled(ctx):
+        return reason
+    if ctx.group and not ctx.group.paused:
+        return tr("why.not_paused", name=ctx.group.name)
+    return None
+
+
+def can_delete(ctx: Context) -> str | None:
+    """A group that is going cannot be deleted again."""
+    return _settled(ctx)
+
+
+def can_delete_member(ctx: Context) -> str | None:
+    """One member must stand under the cursor, of a group that stays."""
+    if reason := can_scale(ctx):
+        return reason
+    if ctx.member is None:
+        return tr("why.no_member")
+    if ctx.member.role == "router":
+        return tr("why.router_member")
+    return None
+
+
+def has_changes(ctx: Context) -> str | None:
+    """There must be a saved change that does not run yet."""
+    if reason := group(ctx):
+        return reason
+    if ctx.group and not ctx.group.config_changed:
+        return tr("why.no_changes", name=ctx.group.name)
+    return None
+
+
+def has_endpoint(ctx: Context) -> str | None:
+    """The group must have a registered endpoint."""
+    if reason := group(ctx):
+        return reason
+    if ctx.group and not ctx.group.endpoint:
+        return tr("why.no_endpoint", name=ctx.group.name)
+    return None
+
+
+def has_log(ctx: Context) -> str | None:
+    """A member must stand under the cursor, or the group must have one."""
+    if not ctx.connected:
+        return tr("why.disconnected")
+    if ctx.member:
+        if ctx.member.state == "pending" and ctx.member.generation <= 1 and not ctx.member.pid:
+            return tr("why.not_started", name=ctx.member.id)
+        return None
+    if ctx.group is None:
+        return tr("why.no_group")
+    return None if ctx.group.members else tr("why.no_members", name=ctx.group.name)
+
+
+def has_previous(ctx: Context) -> str | None:
+    """There must be an earlier generation."""
+    return None if ctx.log_generation > 1 else tr("why.first_generation")
+
+
+def is_searching(ctx: Context) -> str | None:
+    """A search must be on."""
+    return None if ctx.searching else tr("why.no_search")
+
+
+def host(ctx: Context) -> str | None:
+    """A host must stand under the cursor."""
+    return None if ctx.host else tr("why.no_host")
+
+
+def key_unknown(ctx: Context) -> str | None:
+    """Only a key that nobody has accepted yet can be accepted."""
+    if ctx.host is None:
+        return tr("why.no_host")
+    if ctx.host.state == "key_changed":
+        return tr("why.key_changed", name=ctx.host.name)
+    return None if ctx.host.state == "key_unknown" else tr("why.key_known", name=ctx.host.name)
+
+
+def event(ctx: Context) -> str | None:
+    """An event must stand under the cursor."""
+    return None if ctx.event else tr("why.no_event")

@@ -1,0 +1,121 @@
+"""The table of commands. Bindings, key bar, help, palette and their tests all read these rows.
+
+Lower case reads or can be taken back, capital letters change more; what destroys asks for a name.
+"""
+
+from __future__ import annotations
+
+from pdtui.commands import availability as can
+from pdtui.commands.model import Command, Effect, Scope, WhyNot
+
+_ALL = can.all_of
+_CHANGES = can.changes
+
+
+def _on_group(scope: Scope) -> tuple[Command, ...]:
+    """What can be done to a group, in the list (`groups`) and on its panel (`group`)."""
+    panel = scope == "group"
+    more = can.can_scale_role if panel else can.can_scale
+    fewer = can.can_scale_down if panel else can.can_scale
+    table: tuple[tuple[str, str, Effect, int, int, WhyNot], ...] = (
+        # name, key, effect, place in the list's bar, in the panel's, what stands in the way
+        ("logs", "l", "read", 2, 2, can.has_log),
+        ("scale", "S", "change", 3, 3, _ALL(_CHANGES, can.can_scale)),
+        ("more", "plus", "change", 0, 4, _ALL(_CHANGES, more)),
+        ("fewer", "minus", "change", 0, 5, _ALL(_CHANGES, fewer)),
+        ("restart", "r", "change", 4, 6, _ALL(_CHANGES, can.can_restart)),
+        ("describe", "d", "read", 5, 8, _ALL(can.group, can.reads)),
+        ("events", "e", "read", 6, 0, can.group),
+        ("changes", "c", "read", 0, 0, can.has_changes),
+        ("copy", "y", "read", 0, 7, can.has_endpoint),
+        ("stop", "x", "change", 0, 0, _ALL(_CHANGES, can.can_stop)),
+        ("start", "u", "change", 0, 0, _ALL(_CHANGES, can.can_start)),
+        ("delete", "D", "destroy", 8, 0, _ALL(_CHANGES, can.can_delete)),
+    )
+    return tuple(
+        Command(
+            f"{scope}.{name}", (key,), scope, effect, there if panel else here, why_not, text=name
+        )
+        for name, key, effect, here, there, why_not in table
+    )
+
+
+def _moves(scope: Scope, rows: tuple[tuple[str, tuple[str, ...], str], ...]) -> tuple[Command, ...]:
+    """Moving about, run by the widget itself: name, keys, action."""
+    return tuple(
+        Command(f"{scope}.{name}", keys, scope, owner="widget", action=action, text=f"list.{name}")
+        for name, keys, action in rows
+    )
+
+
+COMMANDS: tuple[Command, ...] = (
+    # the console itself
+    Command("app.help", ("question_mark", "f1"), "app", bar=90),
+    Command("app.palette", ("ctrl+p", "colon"), "app"),
+    Command("app.back", ("escape",), "app"),
+    Command("app.quit", ("q",), "app", bar=99),
+    Command("app.interrupt", ("ctrl+c",), "app"),
+    Command("area.groups", ("1",), "app"),
+    Command("area.hosts", ("2",), "app"),
+    Command("area.events", ("3",), "app"),
+    Command("app.refresh", ("R", "f5"), "app", why_not=can.reads),
+    Command("app.theme", (), "app"),
+    # every table
+    *_moves("list", (
+        ("down", ("down", "j"), "cursor_down"),
+        ("up", ("up", "k"), "cursor_up"),
+        ("page_down", ("pagedown",), "page_down"),
+        ("page_up", ("pageup",), "page_up"),
+        ("first", ("g", "home"), "first"),
+        ("last", ("G", "end"), "last"),
+    )),
+    Command("list.open", ("enter",), "list", owner="widget", action="open", bar=1),
+    Command("list.filter", ("slash",), "list", bar=60),
+    *_on_group("groups"),
+    *_on_group("group"),
+    Command(
+        "group.delete_member", ("X",), "group", "change", 0, _ALL(_CHANGES, can.can_delete_member),
+        text="delete_member",
+    ),
+    # hosts
+    Command("hosts.describe", ("d",), "hosts", bar=2, why_not=can.host, text="describe"),
+    Command("hosts.test", ("t",), "hosts", bar=3, why_not=_ALL(can.reads, can.host)),
+    Command("hosts.accept", ("a",), "hosts", "change", 4, _ALL(_CHANGES, can.key_unknown)),
+    Command("hosts.delete", ("D",), "hosts", "destroy", 5, _ALL(_CHANGES, can.host)),
+    # events
+    Command("events.describe", ("d",), "events", bar=2, why_not=can.event, text="describe"),
+    # text views
+    *_moves("text", (
+        ("down", ("down", "j"), "scroll_down"),
+        ("up", ("up", "k"), "scroll_up"),
+        ("page_down", ("pagedown", "space"), "page_down"),
+        ("page_up", ("pageup", "b"), "page_up"),
+        ("first", ("g", "home"), "scroll_home"),
+        ("last", ("G", "end"), "scroll_end"),
+    )),
+    Command("describe.copy", ("y",), "describe", bar=1),
+    # logs
+    Command("log.follow", ("F",), "log", bar=1),
+    Command("log.wrap", ("w",), "log", bar=2),
+    Command("log.search", ("slash",), "log", bar=3),
+    Command("log.next", ("n",), "log", bar=4, why_not=can.is_searching),
+    Command("log.previous_match", ("N",), "log", bar=5, why_not=can.is_searching),
+    Command("log.previous", ("p",), "log", bar=6, why_not=_ALL(can.reads, can.has_previous)),
+    Command("log.newest", ("P",), "log", why_not=can.reads),
+    Command("log.next_member", ("right_square_bracket",), "log"),
+    Command("log.previous_member", ("left_square_bracket",), "log"),
+    Command("log.copy", ("y",), "log", bar=7),
+)  # fmt: skip
+
+BY_ID: dict[str, Command] = {c.id: c for c in COMMANDS}
+
+
+def of(*scopes: Scope) -> list[Command]:
+    """The commands of some scopes, in the table's order."""
+    return [c for c in COMMANDS if c.scope in scopes]
+
+
+def bar(*scopes: Scope, most: int = 9) -> list[Command]:
+    """The commands the key bar of these scopes shows, the most used first."""
+    shown = sorted((c for c in of(*scopes) if c.bar), key=lambda c: c.bar)
+    return shown[:most] if len(shown) <= most else [*shown[: most - 2], *shown[-2:]]

@@ -1,0 +1,339 @@
+"""What each command of the table does: ask, then let the session speak to the backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pdtui.commands.model import Context
+from pdtui.i18n import tr
+from pdtui.i18n.catalog import word
+from pdtui.present import detail, plans
+from pdtui.present.cells import Line, Span
+from pdtui.screens.base import TableScreen
+from pdtui.screens.dialogs.confirm import Confirm, LineQuestion
+from pdtui.screens.dialogs.help import HelpDialog
+from pdtui.screens.dialogs.scale import ScaleDialog
+from pdtui.screens.events import EventsScreen
+from pdtui.screens.logs import LogScreen
+from pdtui.screens.text import TextScreen
+
+if TYPE_CHECKING:
+    from pdtui.app import Console
+
+Handler = Callable[["Console", Context], None]
+
+
+def scale(console: Console, ctx: Context) -> None:
+    """The dialog with every role's count."""
+    group = ctx.group
+    assert group is not None
+
+    def answered(counts: dict[str, int] | None) -> None:
+        if counts and console.session:
+            console.session.scale(group.name, counts)
+
+    console.push_screen(ScaleDialog(group, ctx.role), answered)
+
+
+def _step(by: int) -> Handler:
+    """One member more or fewer of the role under the cursor; the dialog when there is none."""
+
+    def run(console: Console, ctx: Context) -> None:
+        group = ctx.group
+        assert group is not None
+        if ctx.role is None:
+            scale(console, ctx)
+            return
+        counts = {ctx.role: plans.wanted(group)[ctx.role] + by}
+        ask(console, plans.scale(group, counts), group.name, counts)
+
+    return run
+
+
+def ask(console: Console, lines: list[Line], name: str, counts: dict[str, int]) -> None:
+    """One line, then scale."""
+
+    def answered(yes: bool | None) -> None:
+        if yes and console.session:
+            console.session.scale(name, counts)
+
+    console.push_screen(LineQuestion(lines), answered)
+
+
+def restart(console: Console, ctx: Context) -> None:
+    """The whole group, after saying what that interrupts; forced past a host that blocks it."""
+    group = ctx.group
+    assert group is not None
+    blocked = group.phase.blocked_by if group.phase else ""
+
+    def answered(yes: bool | None) -> None:
+        if yes and console.session:
+            console.session.restart(group.name, force=bool(blocked))
+
+    if blocked:
+        lines: list[Line] = [
+            (Span(tr("plan.force.blocked", host=blocked), "warn"),),
+            (Span(tr("plan.force.means", host=blocked)),),
+        ]
+        dialog = Confirm(tr("force.title", name=group.name), lines, tr("force.yes"), danger=True)
+    else:
+        dialog = Confirm(
+            tr("restart.title", name=group.name), plans.restart(group), tr("restart.yes")
+        )
+    console.push_screen(dialog, answered)
+
+
+def delete(console: Console, ctx: Context) -> None:
+    """The group, once its name was typed."""
+    group = ctx.group
+    assert group is not None
+
+    def answered(yes: bool | None) -> None:
+        if yes and console.session:
+            console.session.delete(group.name)
+
+    dialog = Confirm(
+        tr("delete.title", name=group.name),
+        plans.delete(group),
+        tr("delete.yes"),
+        danger=True,
+        name=group.name,
+    )
+    console.push_screen(dialog, answered)
+
+
+def delete_member(console: Console, ctx: Context) -> None:
+    """One member, after saying what the router needs."""
+    group, member = ctx.group, ctx.member
+    assert group is not None
+    assert member is not None
+
+    def answered(yes: bool | None) -> None:
+        if yes and console.session:
+            console.session.delete_instance(group.name, member.id)
+
+    dialog = Confirm(
+        tr("delete_member.title", name=member.id),
+        plans.delete_member(group, member.id),
+        tr("delete_member.yes"),
+        danger=True,
+    )
+    console.push_screen(dialog, answered)
+
+
+def _pause(paused: bool) -> Handler:
+    def run(console: Console, ctx: Context) -> None:
+        group = ctx.group
+        assert group is not None
+
+        def answered(yes: bool | None) -> None:
+            if yes and console.session:
+                console.session.pause(group.name, paused)
+
+        if paused:
+            dialog = Confirm(
+                tr("stop.title", name=group.name),
+                [(Span(tr("stop.means")),), *plans.delete(group)[1:]],
+                tr("stop.yes"),
+                danger=True,
+            )
+            console.push_screen(dialog, answered)
+        else:
+            console.push_screen(LineQuestion([(Span(tr("start.ask", name=group.name)),)]), answered)
+
+    return run
+
+
+def logs(console: Console, ctx: Context) -> None:
+    """The member under the cursor, or of its role, or the one that most needs a look."""
+    group = ctx.group
+    assert group is not None
+    member = ctx.member
+    if member is None:
+        mine = [m for m in group.members if m.role == ctx.role] or list(group.members)
+        order = ("crash_loop", "exited", "unhealthy", "starting")
+        mine.sort(key=lambda m: (order.index(m.state) if m.state in order else 9, m.id))
+        member = mine[0]
+    console.push_screen(LogScreen(group.name, member.id))
+
+
+def events(console: Console, ctx: Context) -> None:
+    """The group's own history."""
+    assert ctx.group is not None
+    console.push_screen(EventsScreen(ctx.group.name))
+
+
+def describe(console: Console, ctx: Context) -> None:
+    """The long view of what is under the cursor."""
+    store = console.store
+    if ctx.event:
+        found = ctx.event
+        console.push_screen(TextScreen("events", [str(found.seq)], lambda: detail.event(found)))
+    elif ctx.host:
+        name = ctx.host.name
+
+        def host_page() -> list[Line] | None:
+            view = store.hosts.get(name)
+            return detail.host(view, console.now()) if view else None
+
+        console.push_screen(TextScreen("hosts", [name], host_page))
+    elif ctx.group and ctx.member:
+        group, member = ctx.group.name, ctx.member.id
+
+        def member_page() -> list[Line] | None:
+            view = store.groups.get(group)
+            one = next((m for m in view.members if m.id == member), None) if view else None
+            return detail.member(one, console.now()) if one else None
+
+        console.push_screen(TextScreen("groups", [group, member], member_page))
+    elif ctx.group:
+        _describe_group(console, ctx.group.name)
+
+
+def _describe_group(console: Console, name: str) -> None:
+    def shown(document: dict[str, object]) -> None:
+        import yaml
+
+        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+
+        def page() -> list[Line] | None:
+            view = console.store.groups.get(name)
+            return detail.group(view, text) if view else None
+
+        console.push_screen(TextScreen("groups", [name, tr("detail.document")], page))
+
+    if console.session:
+        console.session.document(name, shown)
+
+
+def changes(console: Console, ctx: Context) -> None:
+    """What was saved and does not run yet."""
+    assert ctx.group is not None
+    name = ctx.group.name
+
+    def page() -> list[Line] | None:
+        view = console.store.groups.get(name)
+        if view is None:
+            return None
+        return [
+            (Span(tr("changes.title"), "strong"),),
+            (Span(tr("changes.means"), "dim"),),
+            (),
+            *(detail.changes(view) or [(Span(tr("changes.none"), "dim"),)]),
+        ]
+
+    console.push_screen(TextScreen("groups", [name, tr("mark.config_changed")], page))
+
+
+def copy_endpoint(console: Console, ctx: Context) -> None:
+    """The request anyone can paste."""
+    assert ctx.group is not None
+    assert ctx.group.endpoint is not None
+    console.copy(ctx.group.endpoint.curl, tr("copy.what.request"))
+
+
+def delete_host(console: Console, ctx: Context) -> None:
+    """A host of the inventory, once its name was typed."""
+    host = ctx.host
+    assert host is not None
+
+    def answered(yes: bool | None) -> None:
+        if yes and console.session:
+            console.session.delete_host(host.name)
+
+    lines: list[Line] = [(Span(tr("delete_host.means")),)]
+    dialog = Confirm(
+        tr("delete_host.title", name=host.name),
+        lines,
+        tr("delete.yes"),
+        danger=True,
+        name=host.name,
+    )
+    console.push_screen(dialog, answered)
+
+
+def test_host(console: Console, ctx: Context) -> None:
+    """Connect and look now; an unknown key is offered for acceptance."""
+    assert ctx.host is not None
+    name = ctx.host.name
+    if console.session:
+        console.session.test_host(
+            name,
+            lambda h: console.say(tr("done.test", name=name, state=word("host", h.state)), "ok"),
+        )
+
+
+def filter_rows(console: Console, _: Context) -> None:
+    """Open the filter box."""
+    if isinstance(console.screen, TableScreen):
+        console.screen.ask_filter()
+
+
+def show_help(console: Console, ctx: Context) -> None:
+    """The help of this screen."""
+    console.push_screen(HelpDialog(console.scopes(), ctx, console.own_keys))
+
+
+def copy_page(console: Console, _: Context) -> None:
+    """The whole page."""
+    if isinstance(console.screen, TextScreen):
+        console.copy(console.screen.text, tr("copy.what.page"))
+
+
+def _on_log(act: Callable[[LogScreen], None]) -> Handler:
+    def run(console: Console, _: Context) -> None:
+        if isinstance(console.screen, LogScreen):
+            act(console.screen)
+
+    return run
+
+
+_GROUP: dict[str, Handler] = {
+    "scale": scale,
+    "more": _step(1),
+    "fewer": _step(-1),
+    "restart": restart,
+    "delete": delete,
+    "stop": _pause(True),
+    "start": _pause(False),
+    "logs": logs,
+    "events": events,
+    "describe": describe,
+    "changes": changes,
+    "copy": copy_endpoint,
+}
+
+HANDLERS: dict[str, Handler] = {
+    **{f"groups.{name}": handler for name, handler in _GROUP.items()},
+    **{f"group.{name}": handler for name, handler in _GROUP.items()},
+    "group.delete_member": delete_member,
+    "hosts.describe": describe,
+    "hosts.test": test_host,
+    "hosts.accept": test_host,
+    "hosts.delete": delete_host,
+    "events.describe": describe,
+    "list.filter": filter_rows,
+    "describe.copy": copy_page,
+    "log.follow": _on_log(LogScreen.toggle_follow),
+    "log.wrap": _on_log(LogScreen.toggle_wrap),
+    "log.search": _on_log(LogScreen.ask_filter),
+    "log.next": _on_log(lambda s: s.step(1)),
+    "log.previous_match": _on_log(lambda s: s.step(-1)),
+    "log.previous": _on_log(LogScreen.previous_generation),
+    "log.newest": _on_log(LogScreen.newest_generation),
+    "log.next_member": _on_log(lambda s: s.other_member(1)),
+    "log.previous_member": _on_log(lambda s: s.other_member(-1)),
+    "log.copy": _on_log(lambda s: s.console.copy(s.text(), tr("copy.what.log"))),
+    "app.help": show_help,
+    "app.palette": lambda console, _: console.action_command_palette(),
+    "app.back": lambda console, _: console.go_back(),
+    "app.quit": lambda console, _: console.ask_quit(),
+    "app.interrupt": lambda console, _: console.interrupt(),
+    "app.refresh": lambda console, _: console.refresh_all(),
+    "app.theme": lambda console, _: console.other_theme(),
+    "area.groups": lambda console, _: console.go_area("groups"),
+    "area.hosts": lambda console, _: console.go_area("hosts"),
+    "area.events": lambda console, _: console.go_area("events"),
+}
+"""The handler of every command the console runs itself."""

@@ -1,0 +1,196 @@
+"""Groups as rows of the list, and the head of a group's own panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pdtui.i18n import tr
+from pdtui.i18n.catalog import word
+from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line, width
+from pdtui.present.numbers import NONE, since
+from pdtui.present.status import glyphs, group_look, level_look
+
+if TYPE_CHECKING:
+    from backend.domain.views import GroupView, MemberView
+
+BESIDE_STATUS = frozenset({"ratio", "config_changed"})
+"""Marks that have their own place beside the status and are not listed again."""
+ROLE_ORDER = ("prefill", "decode", "replica", "router")
+
+
+def columns() -> tuple[Column, ...]:
+    """The list's columns."""
+    return (
+        Column("name", tr("col.name"), least=10, most=32),
+        Column("status", tr("col.status"), least=17, most=20),
+        Column("ratio", tr("col.ratio"), priority=1, least=5, most=22),
+        Column("marks", tr("col.marks"), priority=2, least=8, most=34),
+        Column("mode", tr("col.mode"), priority=3, least=8, most=22),
+        Column("age", tr("col.age"), priority=4, least=5, most=6, align="right"),
+        Column("endpoint", tr("col.endpoint"), priority=6, least=12, most=34),
+        Column("model", tr("col.model"), priority=5, least=8, most=60, grow=True),
+    )
+
+
+def rows(groups: Iterable[GroupView], now: float) -> list[Row]:
+    """One row a group, by name; `now` in epoch seconds."""
+    return [
+        Row(
+            g.name,
+            (
+                Cell.of(g.name, "strong"),
+                Cell((group_look(g).span(),)),
+                Cell(ratio(g, short=True)),
+                Cell(short_marks(g)),
+                Cell.of(g.mode or word("mode", "none"), "text" if g.mode else "dim"),
+                Cell.of(since(now, g.since), "dim"),
+                Cell.of(g.endpoint.url if g.endpoint else NONE, "text" if g.endpoint else "dim"),
+                Cell.of(g.model, "dim"),
+            ),
+        )
+        for g in sorted(groups, key=lambda g: g.name)
+    ]
+
+
+def ratio(group: GroupView, *, short: bool = False) -> Line:
+    """`2:1`, and `(currently 1:1)` while fewer are ready; the long form says `Ratio` before it."""
+    if not group.ratio:
+        return line(Span(NONE, "dim")) if short else ()
+    wanted = group.ratio if short else tr("group.ratio", ratio=group.ratio)
+    if not group.currently or group.currently == group.ratio:
+        return line(Span(wanted))
+    return line(Span(wanted), Span(" " + tr("group.currently", ratio=group.currently), "warn"))
+
+
+def config_changed(group: GroupView) -> Line:
+    """The clock icon with its words, or nothing."""
+    if not group.config_changed:
+        return ()
+    return line(Span(f"{glyphs().clock} {tr('mark.config_changed')}", "warn"))
+
+
+def short_marks(group: GroupView) -> Line:
+    """The marks of a list row: the configuration first, then the gravest other, then a count."""
+    parts = list(config_changed(group))
+    if group.phase:
+        parts = [Span(word("phase", group.phase.name), "busy")]
+        if group.phase.blocked_by:
+            parts = [Span(tr("phase.blocked_short", host=group.phase.blocked_by), "bad")]
+    elif group.paused:
+        parts.append(Span(tr("mark.paused"), "off"))
+    others = sorted(
+        (m for m in group.marks if m.id not in BESIDE_STATUS),
+        key=lambda m: ("error", "warning", "info").index(m.level),
+    )
+    if others:
+        first = others[0]
+        if parts:
+            parts.append(Span("  "))
+        parts.append(Span(word("mark", first.id), level_look(first.level).tone))
+        if len(others) > 1:
+            parts.append(Span(f" +{len(others) - 1}", "dim"))
+    return tuple(parts)
+
+
+def headline(group: GroupView) -> Line:
+    """Status, ratio and what stands beside them, on one line."""
+    parts: list[Span] = [group_look(group).span()]
+    for extra in (ratio(group), config_changed(group)):
+        if extra:
+            parts += [Span("   "), *extra]
+    if group.paused:
+        parts += [Span("   "), Span(tr("mark.paused"), "off")]
+    return tuple(parts)
+
+
+def phases(group: GroupView) -> Line:
+    """Where a restart stands: the steps in order, the present one with its count."""
+    names = ("drain", "stop router", "stop members", "confirm gone", "start")
+    phase = group.phase
+    if phase is None:
+        return ()
+    at = names.index(phase.name)
+    parts: list[Span] = []
+    for i, name in enumerate(names):
+        if parts:
+            parts.append(Span(f" {glyphs().arrow} ", "off"))
+        if i < at:
+            parts.append(Span(f"{glyphs().yes} {word('phase', name)}", "dim"))
+        elif i == at:
+            text = word("phase", name)
+            if phase.total:
+                text += f" {phase.done}/{phase.total}"
+            parts.append(Span(text, "bad" if phase.blocked_by else "busy"))
+        else:
+            parts.append(Span(word("phase", name), "off"))
+    return tuple(parts)
+
+
+def head(group: GroupView, columns: int, most: int) -> list[Line]:
+    """The lines above the members: at most `most`, each cut to `columns` by the painter.
+
+    The headline and the endpoint always stand; marks and the request's text give way first.
+    """
+    out: list[Line] = [headline(group)]
+    if group.phase:
+        out.append(phases(group))
+        if group.phase.blocked_by:
+            out.append(line(Span(tr("phase.blocked", host=group.phase.blocked_by), "bad")))
+    facts = [group.mode or word("mode", "none"), group.engine, group.model]
+    tail = tr("group.version", version=group.version, revision=group.revision[:8] or NONE)
+    dot = f" {glyphs().dot} "
+    about = line(Span(dot.join(facts), "dim"), Span(f"{dot}{tail}", "dim"))
+    out.append(about if width(about) <= columns else line(Span(dot.join(facts), "dim")))
+    if group.endpoint:
+        out.append(_fact("group.endpoint", Span(group.endpoint.url, "accent")))
+        request = _fact("group.request", Span(group.endpoint.curl))
+    else:
+        out.append(_fact("group.endpoint", Span(no_endpoint(group), "dim")))
+        request = ()
+    marks = [_mark(m.level, m.text) for m in group.marks if m.id not in BESIDE_STATUS]
+    if group.policies and columns >= 100:
+        out.append(_fact("group.policies", Span(group.policies, "dim")))
+    room = most - len(out)
+    if len(marks) > room:
+        hidden = len(marks) - max(0, room - 1)
+        rest = line(Span(tr("group.more_marks", count=hidden), "dim"))
+        marks = [*marks[: max(0, room - 1)], rest]
+    if request and len(out) + len(marks) < most:
+        out.append(request)
+    return [*out, *marks][:most]
+
+
+def no_endpoint(group: GroupView) -> str:
+    """Why a group has no endpoint yet."""
+    if group.status == "Stopped":
+        return tr("group.no_endpoint.stopped")
+    missing = [
+        word("role", r)
+        for r, c in sorted(group.roles.items())
+        if r != "router" and c.wanted and not c.ready
+    ]
+    if missing:
+        return tr("group.no_endpoint.roles", roles=" + ".join(missing))
+    return tr("group.no_endpoint.router")
+
+
+def running(groups: Iterable[GroupView]) -> list[str]:
+    """Names of the groups with a living member."""
+    return sorted(g.name for g in groups if g.status in ("Running", "Partially ready"))
+
+
+def ready_requests_lost(group: GroupView) -> list[MemberView]:
+    """The members and the router that a whole-group restart stops, in the order it stops them."""
+    alive = [m for m in group.members if m.state not in ("pending", "exited", "crash_loop")]
+    return sorted(alive, key=lambda m: (m.role != "router", ROLE_ORDER.index(m.role), m.id))
+
+
+def _fact(key: str, value: Span) -> Line:
+    return line(Span(f"{tr(key):<10}", "dim"), value)
+
+
+def _mark(level: str, text: str) -> Line:
+    tone: Tone = "bad" if level == "error" else "warn" if level == "warning" else "dim"
+    glyph = glyphs().cross if level == "error" else glyphs().warn
+    return line(Span(f"{glyph} {text}", tone))

@@ -1,0 +1,244 @@
+"""What every screen of the console shares: its bars, its place, and how it follows the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+
+from pdtui.commands import catalog
+from pdtui.commands.model import Context, Scope
+from pdtui.i18n import tr
+from pdtui.present.cells import Line, Row, Span, Tone
+from pdtui.present.status import glyphs
+from pdtui.state.messages import StoreChanged
+from pdtui.state.query import select
+from pdtui.widgets.bars import KeyBar, StatusBar, TitleBar
+from pdtui.widgets.filter_bar import FilterBar
+from pdtui.widgets.resource_table import ResourceTable
+
+if TYPE_CHECKING:
+    from pdtui.app import Console
+    from pdtui.state.store import Kind
+
+Area = Literal["groups", "hosts", "events"]
+AREAS: tuple[Area, ...] = ("groups", "hosts", "events")
+TICK_S = 5.0
+"""Seconds between two looks at the clock, for ages."""
+
+
+class ConsoleScreen(Screen[None]):
+    """A full screen. Subclasses say what it is made of (`body`) and how it is filled (`fill`)."""
+
+    area: Area
+    scopes: ClassVar[tuple[Scope, ...]]
+    kinds: ClassVar[tuple[Kind, ...]]
+    prompt: ClassVar[str] = "/"
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen = -1
+        self._tick: Timer | None = None
+
+    @property
+    def console(self) -> Console:
+        """The app, by its own type."""
+        return cast("Console", self.app)
+
+    # for subclasses
+
+    def body(self) -> Iterable[Widget]:
+        """The widgets between the title and the status line."""
+        raise NotImplementedError
+
+    def fill(self) -> None:
+        """Draw what the store holds now."""
+        raise NotImplementedError
+
+    def path(self) -> list[str]:
+        """Where in the area this is."""
+        return []
+
+    def context(self) -> Context:
+        """What stands under the cursor."""
+        return self.console.base_context()
+
+    def back(self) -> None:
+        """Escape: close the filter first, then this screen."""
+        bar = self.query_one(FilterBar)
+        if bar.has_class("-open"):
+            bar.action_clear()
+        elif len(self.console.screen_stack) > 1:
+            self.console.pop_screen()
+
+    def home_widget(self) -> Widget:
+        """The widget that has the keys."""
+        return self.query_one(ResourceTable)
+
+    # life
+
+    def compose(self) -> ComposeResult:
+        """Title, body, filter, status, keys."""
+        yield TitleBar()
+        yield from self.body()
+        yield FilterBar(self.prompt)
+        yield StatusBar()
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Take the keys and draw."""
+        self.home_widget().focus()
+        self._tick = self.set_interval(TICK_S, self._on_tick)
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what was missed while covered."""
+        if self._tick:
+            self._tick.resume()
+        self.sync(force=True)
+
+    def on_screen_suspend(self) -> None:
+        """No clock while covered."""
+        if self._tick:
+            self._tick.pause()
+
+    def on_resize(self) -> None:
+        """Some screens share their height out anew."""
+        if self._seen >= 0:
+            self.sync(force=True)
+
+    def _on_tick(self) -> None:
+        self.sync(force=True)
+
+    @on(StoreChanged)
+    def _store_changed(self, event: StoreChanged) -> None:
+        event.stop()
+        self.sync()
+
+    def sync(self, *, force: bool = False) -> None:
+        """Draw again if something this screen shows has changed."""
+        revision = self.console.store.revision(*self.kinds, "health", "connection")
+        if force or revision != self._seen:
+            self._seen = revision
+            self.fill()
+        self.bars()
+
+    def bars(self) -> None:
+        """The lines around the body."""
+        names = [tr(f"area.{a}") for a in AREAS]
+        self.query_one(TitleBar).place(names, AREAS.index(self.area), self.path())
+        self.query_one(StatusBar).facts(self._facts())
+        self.key_bar()
+
+    def key_bar(self) -> None:
+        """The keys as they stand for what is under the cursor."""
+        shown = catalog.bar("app", *self.scopes)
+        self.query_one(KeyBar).offer(shown, self.context(), self.console.own_keys)
+
+    def say(self, text: str, tone: Tone = "dim") -> None:
+        """A message in the status line."""
+        self.query_one(StatusBar).say(text, tone)
+
+    @on(KeyBar.Pressed)
+    def _key_clicked(self, event: KeyBar.Pressed) -> None:
+        event.stop()
+        if event.command.owner == "widget":
+            self.run_worker(
+                self.home_widget().run_action(event.command.action), group="click", exclusive=True
+            )
+        else:
+            self.console.action_command(event.command.id)
+
+    def _facts(self) -> Line:
+        store, marks = self.console.store, glyphs()
+        health = store.health
+        spans: list[Span] = []
+        if not store.loaded:
+            return (Span(tr("status.connecting"), "busy"),)
+        if not store.connected:
+            spans.append(Span(f"{marks.cross} {tr('status.disconnected')}", "bad"))
+        else:
+            kind = "embedded" if health and health.embedded else "daemon"
+            spans.append(Span(f"{marks.full} ", "ok"))
+            spans.append(Span(tr(f"status.{kind}"), "dim"))
+        if self.console.read_only:
+            spans.append(Span(f"  {tr('status.read_only')}", "warn"))
+        counts = tr("status.counts", groups=len(store.groups), hosts=len(store.hosts))
+        spans.append(Span(f"  {counts}", "dim"))
+        return tuple(spans)
+
+
+class TableScreen(ConsoleScreen):
+    """A screen whose body is one table that `/` filters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query_text = ""
+
+    def rows(self) -> list[Row]:
+        """Every row, unfiltered."""
+        raise NotImplementedError
+
+    def nothing(self) -> list[Line]:
+        """What an empty table says."""
+        raise NotImplementedError
+
+    def table(self) -> ResourceTable:
+        """The table."""
+        return self.query_one(ResourceTable)
+
+    def fill(self) -> None:
+        """Rows, filtered."""
+        table = self.table()
+        every = self.rows()
+        shown = select(every, table.columns, self.query_text)
+        if self.query_text and not shown:
+            table.set_empty([(Span(tr("filter.none", query=self.query_text), "dim"),)])
+        else:
+            table.set_empty(self._waiting() or self.nothing())
+        table.set_rows(shown)
+
+    def _waiting(self) -> list[Line]:
+        if self.console.store.loaded:
+            return []
+        return [(Span(tr("status.connecting"), "busy"),)]
+
+    def ask_filter(self) -> None:
+        """Open the filter box."""
+        self.query_one(FilterBar).open()
+
+    def back(self) -> None:
+        """A filter that stands is cleared before the screen is left."""
+        if self.query_text:
+            self.query_one(FilterBar).action_clear()
+        else:
+            super().back()
+
+    @on(FilterBar.Edited)
+    def _filter_edited(self, event: FilterBar.Edited) -> None:
+        event.stop()
+        self.query_text = event.text
+        self.fill()
+
+    @on(FilterBar.Done)
+    def _filter_done(self, event: FilterBar.Done) -> None:
+        event.stop()
+        self.home_widget().focus()
+
+    @on(FilterBar.Cleared)
+    def _filter_cleared(self, event: FilterBar.Cleared) -> None:
+        event.stop()
+        self.query_text = ""
+        self.fill()
+        self.home_widget().focus()
+
+    @on(ResourceTable.RowHighlighted)
+    def _row_highlighted(self, event: ResourceTable.RowHighlighted) -> None:
+        event.stop()
+        self.key_bar()

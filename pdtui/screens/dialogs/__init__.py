@@ -1,0 +1,1 @@
+"""Questions and answers laid over a screen."""

@@ -1,0 +1,270 @@
+"""The only speaker to the backend: opens it, feeds the store, runs calls as named workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from backend.client.base import BackendClient
+from backend.domain.errors import NotFound, PdError, TimedOut
+from backend.domain.views import Change, EventView, GroupView, HostView, LogChunk
+from pdtui.i18n import tr
+from pdtui.present.numbers import NONE
+
+if TYPE_CHECKING:
+    from pdtui.app import Console
+
+T = TypeVar("T")
+OpenClient = Callable[[], Awaitable[BackendClient]]
+CALL_S = 60.0
+"""Seconds an ordinary call may take; a restart is only asked for, never waited out."""
+OPEN_S = 60.0
+CLOSE_S = 20.0
+
+
+class Session:
+    """One connection to one backend, for as long as the console is open."""
+
+    def __init__(self, console: Console, open_client: OpenClient) -> None:
+        self._console = console
+        self._open_client = open_client
+        self._client: BackendClient | None = None
+        self._busy = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is under way."""
+        return self._busy > 0
+
+    # life
+
+    def start(self) -> None:
+        """Open the client, load everything, then follow the changes."""
+        self._console.run_worker(
+            self._live(), name="session", group="session", exclusive=True, exit_on_error=False
+        )
+
+    async def close(self) -> None:
+        """Close the client; called after the last worker has ended."""
+        client, self._client = self._client, None
+        if client is not None:
+            async with asyncio.timeout(CLOSE_S):
+                await client.aclose()
+
+    def refresh(self) -> None:
+        """Read everything anew."""
+        if self._client is None:
+            self.start()
+        else:
+            self.call("refresh", lambda c: c.snapshot(), self._console.store.load, quiet=True)
+
+    async def _live(self) -> None:
+        try:
+            client = await self._connect()
+        except PdError as error:
+            self._console.report(error)
+            return
+        store = self._console.store
+        async for change in client.changes(store.seq):
+            self._take(change)
+
+    async def _connect(self) -> BackendClient:
+        try:
+            async with asyncio.timeout(OPEN_S):
+                if self._client is None:
+                    self._client = await self._open_client()
+                client = self._client
+                health = await client.health()
+                snapshot = await client.snapshot()
+        except TimeoutError as error:
+            raise TimedOut.of(
+                "client.open",
+                tr("error.open_timeout", seconds=int(OPEN_S)),
+                remedy=tr("error.open_timeout.remedy"),
+            ) from error
+        store = self._console.store
+        store.set_health(health)
+        store.load(snapshot)
+        client.on_connection = self._on_connection
+        store.set_connected(True)
+        self._console.store_changed()
+        return client
+
+    def _on_connection(self, connected: bool) -> None:
+        self._console.store.set_connected(connected)
+        if not connected:
+            self._console.say(tr("status.lost"), "warn")
+        else:
+            self._console.say(tr("status.back"), "ok")
+            self.refresh()
+        self._console.store_changed()
+
+    def _take(self, change: Change) -> None:
+        store = self._console.store
+        match change.kind:
+            case "group":
+                store.put_group(GroupView.model_validate(change.body))
+            case "group_gone":
+                store.drop_group(str(change.body["name"]))
+            case "host":
+                store.put_host(HostView.model_validate(change.body))
+            case "host_gone":
+                store.drop_host(str(change.body["name"]))
+            case "event":
+                store.add_event(EventView.model_validate(change.body))
+        store.seq = max(store.seq, change.seq)
+        self._console.store_changed()
+
+    # calls
+
+    def call(
+        self,
+        name: str,
+        ask: Callable[[BackendClient], Awaitable[T]],
+        done: Callable[[T], None] | None = None,
+        *,
+        failed: Callable[[PdError], bool] | None = None,
+        quiet: bool = False,
+    ) -> None:
+        """Ask the backend in a worker of its own group.
+
+        `done` gets the answer. A failure goes to `failed` first, and to the error dialog unless
+        that returned True.
+        """
+        self._console.run_worker(
+            self._called(ask, done, failed, quiet),
+            name=name,
+            group=f"call.{name}",
+            exit_on_error=False,
+        )
+
+    async def _called(
+        self,
+        ask: Callable[[BackendClient], Awaitable[T]],
+        done: Callable[[T], None] | None,
+        failed: Callable[[PdError], bool] | None,
+        quiet: bool,
+    ) -> None:
+        self._spin(1)
+        try:
+            answer = await self._ask(ask)
+        except PdError as error:
+            if not (failed and failed(error)):
+                self._console.report(error)
+            return
+        finally:
+            self._spin(-1)
+        if done:
+            done(answer)
+        if not quiet:
+            self._console.store_changed()
+
+    async def _ask(self, ask: Callable[[BackendClient], Awaitable[T]]) -> T:
+        if self._client is None:
+            raise TimedOut.of("client.closed", tr("why.disconnected"))
+        try:
+            async with asyncio.timeout(CALL_S):
+                return await ask(self._client)
+        except TimeoutError as error:
+            raise TimedOut.of(
+                "client.timeout",
+                tr("error.call_timeout", seconds=int(CALL_S)),
+                remedy=tr("error.call_timeout.remedy"),
+            ) from error
+
+    def _spin(self, by: int) -> None:
+        self._busy += by
+        self._console.busy_changed(self.busy)
+
+    # verbs
+
+    def scale(self, name: str, counts: dict[str, int]) -> None:
+        """Set counts; a count that waits for a restart is said to."""
+
+        def failed(error: PdError) -> bool:
+            stale = error.problem.rule == "life.stale"
+            if stale:
+                self._console.say(error.problem.message, "warn")
+            return stale
+
+        self.call(
+            f"scale.{name}",
+            lambda c: c.scale(name, counts),
+            lambda r: self._console.say(
+                r.message or tr("done.pending" if r.pending else "done.scale", name=name),
+                "warn" if r.pending else "ok",
+            ),
+            failed=failed,
+        )
+
+    def restart(self, name: str, *, force: bool = False) -> None:
+        """Restart the whole group."""
+        self._change(
+            f"restart.{name}", lambda c: c.restart(name, force=force), tr("done.restart", name=name)
+        )
+
+    def pause(self, name: str, paused: bool) -> None:
+        """Stop every member, or start them again."""
+        text = tr("done.stop" if paused else "done.start", name=name)
+        self._change(f"pause.{name}", lambda c: c.pause(name, paused), text)
+
+    def delete(self, name: str) -> None:
+        """Delete a deployment with its group."""
+        self._change(f"delete.{name}", lambda c: c.delete(name), tr("done.delete", name=name))
+
+    def delete_instance(self, name: str, instance: str) -> None:
+        """Delete one member."""
+        self._change(
+            f"delete.{instance}",
+            lambda c: c.delete_instance(name, instance),
+            tr("done.delete_member", name=instance),
+        )
+
+    def document(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
+        """The stored document of a deployment."""
+        self.call(f"document.{name}", lambda c: c.deployment(name), done)
+
+    def test_host(self, name: str, done: Callable[[HostView], None]) -> None:
+        """Look at a host now; an unknown key is offered for acceptance."""
+        self.call(f"test.{name}", lambda c: c.test_host(name), done, failed=self._offer_key)
+
+    def accept_host_key(self, name: str, fingerprint: str) -> None:
+        """Trust a host's key."""
+        self._change(
+            f"accept.{name}",
+            lambda c: c.accept_host_key(name, fingerprint),
+            tr("done.accept", name=name),
+        )
+
+    def delete_host(self, name: str) -> None:
+        """Remove a host from the inventory."""
+        self._change(
+            f"host.{name}", lambda c: c.delete_host(name), tr("done.delete_host", name=name)
+        )
+
+    async def read_log(
+        self, instance: str, *, generation: int | None = None, offset: int | None = None
+    ) -> LogChunk:
+        """A piece of a log. Raises PdError."""
+        return await self._ask(lambda c: c.log(instance, generation=generation, offset=offset))
+
+    def _change(
+        self, name: str, ask: Callable[[BackendClient], Awaitable[object]], text: str
+    ) -> None:
+        self.call(name, ask, lambda _: self._console.say(text, "ok"))
+
+    def _offer_key(self, error: PdError) -> bool:
+        if error.kind != "host_key_unknown":
+            return False
+        values = error.problem.values
+        fingerprint = str(values.get("fingerprint", ""))
+        if not fingerprint:
+            return False
+        self._console.offer_key(str(values.get("host", NONE)), fingerprint, error)
+        return True
+
+
+def is_gone(error: PdError) -> bool:
+    """Whether what was asked for is not there any more."""
+    return isinstance(error, NotFound)

@@ -1,0 +1,1 @@
+"""What the console knows, and the messages by which it says so."""

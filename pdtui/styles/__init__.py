@@ -1,0 +1,1 @@
+"""Spacing, tones and the two themes."""

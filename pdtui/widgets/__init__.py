@@ -1,0 +1,1 @@
+"""Reusable widgets; they know nothing of screens, and draw literal text only."""

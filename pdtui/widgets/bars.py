@@ -1,0 +1,172 @@
+"""The lines around a screen: areas and path above; messages, connection and keys below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual import events
+from textual.message import Message
+
+from pdtui.commands import keymap
+from pdtui.commands.model import Command, Context
+from pdtui.present.cells import Line, Span, Tone, fit, width
+from pdtui.present.status import glyphs
+from pdtui.widgets.paint import Lines
+
+
+class TitleBar(Lines):
+    """The program, its areas with the present one marked, and the path inside it."""
+
+    DEFAULT_CSS = """
+    TitleBar { dock: top; height: 1; background: $bar; padding: 0 1; }
+    """
+
+    def place(self, areas: Sequence[str], at: int, path: Sequence[str]) -> None:
+        """Show the areas' names, which one this is, and where in it."""
+        spans: list[Span] = [Span("pdtui", "strong"), Span("   ")]
+        for i, name in enumerate(areas):
+            current = i == at
+            spans.append(Span(f"{i + 1}", "accent" if current else "off"))
+            spans.append(Span(f" {name}   ", "strong" if current else "dim"))
+        for step in path:
+            spans += [Span(f"{glyphs().path} ", "off"), Span(f"{step} ", "accent")]
+        self.show([tuple(spans)])
+
+
+class StatusBar(Lines):
+    """The last message or reason at the left; who answers, and what there is, at the right."""
+
+    DEFAULT_CSS = """
+    StatusBar { height: 1; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__([()])
+        self._message: Span = Span("")
+        self._facts: Line = ()
+        self._busy = False
+        self._turn = 0
+
+    @property
+    def message(self) -> str:
+        """The message shown."""
+        return self._message.text
+
+    def say(self, text: str, tone: Tone = "dim") -> None:
+        """Show a message until the next one."""
+        self._message = Span(text, tone)
+        self._paint()
+
+    def facts(self, spans: Line) -> None:
+        """Show who answers and what there is."""
+        self._facts = spans
+        self._paint()
+
+    def spin(self, busy: bool, *, turn: int = 0) -> None:
+        """A one-cell spinner while a call is under way."""
+        self._busy, self._turn = busy, turn
+        self._paint()
+
+    def on_resize(self) -> None:
+        """The right end moves with the width."""
+        self._paint()
+
+    def _paint(self) -> None:
+        size = self.size.width
+        right = self._facts
+        if self._busy:
+            spin = glyphs().spin
+            right = (Span(spin[self._turn % len(spin)] + " ", "busy"), *right)
+        if width(right) > size // 2 and self._message.text:
+            right = right[: 2 if not self._busy else 3]
+        room = max(0, size - width(right) - (2 if right else 0))
+        left = fit((self._message,), room, more=glyphs().more)
+        gap = (Span("  "),) if right else ()
+        self.show([(*left, *gap, *right)])
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One key of the bar and whether it can act now."""
+
+    command: Command
+    key: str
+    title: str
+    able: bool
+
+
+class KeyBar(Lines):
+    """The keys of a screen: one line, at most nine, greyed while they cannot act.
+
+    One widget that repaints when its content differs. A click runs the command.
+    """
+
+    DEFAULT_CSS = """
+    KeyBar { dock: bottom; height: 1; background: $bar; padding: 0 1; }
+    """
+
+    @dataclass
+    class Pressed(Message):
+        """A hint was clicked."""
+
+        command: Command
+
+    def __init__(self) -> None:
+        super().__init__([()])
+        self._hints: list[Hint] = []
+        self._placed: list[tuple[int, Command]] = []
+
+    @property
+    def hints(self) -> list[Hint]:
+        """What is offered, in order."""
+        return self._hints
+
+    def offer(self, commands: Sequence[Command], ctx: Context, keys: dict[str, str]) -> None:
+        """Show these commands as they stand in `ctx`; `keys` are the user's own by command id."""
+        hints = [
+            Hint(c, keymap.shown(_first(keys.get(c.id), c)), c.title, c.why_not(ctx) is None)
+            for c in commands
+        ]
+        if hints != self._hints:
+            self._hints = hints
+            self._paint()
+
+    def on_resize(self) -> None:
+        """Fewer or more keys fit."""
+        self._paint()
+
+    def on_click(self, event: events.Click) -> None:
+        """Run what was clicked."""
+        for end, command in self._placed:
+            if event.x - 1 < end:
+                event.stop()
+                self.post_message(self.Pressed(command))
+                return
+
+    def _paint(self) -> None:
+        """Fill the width in order; help and quit, the last two, stay whatever the width."""
+        fixed = self._hints[-2:]
+        room = self.size.width - sum(width(_hint(h)) + 2 for h in fixed) + 2
+        spans: list[Span] = []
+        self._placed = []
+        used = 0
+        for hint in self._hints:
+            piece = _hint(hint)
+            taken = width(piece) + 2
+            if hint not in fixed and used + taken > room:
+                continue
+            spans += [*piece, Span("  ")]
+            used += taken
+            self._placed.append((used, hint.command))
+        self.show([tuple(spans[:-1])])
+
+
+def _first(own: str | None, command: Command) -> str:
+    keys = own.split(",") if own else list(command.keys)
+    return keys[0] if keys else ""
+
+
+def _hint(hint: Hint) -> Line:
+    key: Tone = "accent" if hint.able else "off"
+    return (Span(hint.key, key), Span(f" {hint.title}", "dim" if hint.able else "off"))

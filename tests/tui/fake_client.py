@@ -1,0 +1,202 @@
+"""A BackendClient in memory: a scripted snapshot, changes pushed by the test, calls recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from pydantic import BaseModel
+
+from backend.client.base import BackendClient
+from backend.domain.errors import NotFound, PdError
+from backend.domain.views import (
+    Change,
+    EventView,
+    GroupView,
+    Health,
+    HostView,
+    LogChunk,
+    ModeView,
+    ScaleResult,
+    Snapshot,
+)
+
+
+class FakeClient(BackendClient):
+    """Answers from what it was given; `calls` lists every changing call in order.
+
+    `errors` maps a method's name to an error it raises once. `on_call` may play a story.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        *,
+        embedded: bool = False,
+        read_only: bool = False,
+        documents: dict[str, dict[str, Any]] | None = None,
+        logs: dict[tuple[str, int], str] | None = None,
+    ) -> None:
+        self.connected = True
+        self.calls: list[tuple[Any, ...]] = []
+        self.errors: dict[str, PdError | Exception] = {}
+        self.on_call: Callable[[tuple[Any, ...]], None] | None = None
+        self.logs = logs or {}
+        self.closed = False
+        self._groups = {g.name: g for g in snapshot.groups}
+        self._hosts = {h.name: h for h in snapshot.hosts}
+        self._events = list(snapshot.events)
+        self._documents = documents or {}
+        self._seq = snapshot.seq
+        self._queue: asyncio.Queue[Change] = asyncio.Queue()
+        self._health = Health(
+            version="0.1.0",
+            api="1",
+            pid=4242,
+            state_dir="/home/op/.local/state/pdtui",
+            embedded=embedded,
+            read_only=read_only,
+            hosts=len(self._hosts),
+            groups=len(self._groups),
+        )
+
+    # what a test does
+
+    def put(self, view: GroupView | HostView | EventView) -> None:
+        """Change or add an object and tell the console."""
+        match view:
+            case GroupView():
+                self._groups[view.name] = view
+                self._push("group", view)
+            case HostView():
+                self._hosts[view.name] = view
+                self._push("host", view)
+            case EventView():
+                self._events.append(view)
+                self._push("event", view)
+
+    def drop_group(self, name: str) -> None:
+        """A group is gone."""
+        self._groups.pop(name, None)
+        self._seq += 1
+        self._queue.put_nowait(Change(seq=self._seq, kind="group_gone", body={"name": name}))
+
+    def connection(self, up: bool) -> None:
+        """The event stream breaks or comes back."""
+        self.connected = up
+        if self.on_connection:
+            self.on_connection(up)
+
+    def group(self, name: str) -> GroupView:
+        """A group as it stands."""
+        return self._groups[name]
+
+    def _push(self, kind: Any, view: BaseModel) -> None:
+        self._seq += 1
+        change = Change(seq=self._seq, kind=kind, body=view.model_dump(mode="json"))
+        self._queue.put_nowait(change)
+
+    def _did(self, *call: Any) -> None:
+        self.calls.append(call)
+        if error := self.errors.pop(call[0], None):
+            raise error
+        if self.on_call:
+            self.on_call(call)
+
+    # BackendClient
+
+    async def health(self) -> Health:
+        if error := self.errors.pop("health", None):
+            raise error
+        return self._health
+
+    async def snapshot(self) -> Snapshot:
+        return Snapshot(
+            seq=self._seq,
+            groups=tuple(self._groups.values()),
+            hosts=tuple(self._hosts.values()),
+            events=tuple(self._events),
+        )
+
+    async def changes(self, since: int) -> AsyncIterator[Change]:
+        while True:
+            yield await self._queue.get()
+
+    async def deployment(self, name: str) -> dict[str, Any]:
+        if name not in self._documents:
+            raise NotFound.of("deployment.unknown", f"There is no deployment {name}.")
+        return self._documents[name]
+
+    async def apply(self, document: dict[str, Any], *, dry_run: bool = False) -> GroupView:
+        self._did("apply", document, dry_run)
+        return self._groups[document["metadata"]["name"]]
+
+    async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:
+        self._did("scale", name, counts)
+        return ScaleResult(group=name, wanted=counts)
+
+    async def restart(self, name: str, *, force: bool = False) -> GroupView:
+        self._did("restart", name, force)
+        return self._groups[name]
+
+    async def delete(self, name: str) -> None:
+        self._did("delete", name)
+
+    async def delete_instance(self, name: str, instance: str) -> None:
+        self._did("delete_instance", name, instance)
+
+    async def pause(self, name: str, paused: bool) -> GroupView:
+        self._did("pause", name, paused)
+        return self._groups[name]
+
+    async def log(
+        self,
+        instance: str,
+        *,
+        generation: int | None = None,
+        offset: int | None = None,
+        tail_bytes: int = 65536,
+    ) -> LogChunk:
+        newest = max((g for i, g in self.logs if i == instance), default=0)
+        wanted = generation or newest
+        if (instance, wanted) not in self.logs:
+            raise NotFound.of("log.none", f"{instance} has no log of generation {wanted}.")
+        text = self.logs[instance, wanted]
+        start = offset if offset is not None else max(0, len(text) - tail_bytes)
+        return LogChunk(
+            instance=instance,
+            generation=wanted,
+            text=text[start:],
+            offset=len(text),
+            truncated=offset is None and start > 0,
+        )
+
+    async def events(self, group: str | None = None, limit: int = 200) -> tuple[EventView, ...]:
+        found = [e for e in self._events if group in (None, e.group)]
+        return tuple(found[-limit:])
+
+    async def modes(self) -> tuple[ModeView, ...]:
+        return ()
+
+    async def hosts(self) -> tuple[HostView, ...]:
+        return tuple(self._hosts.values())
+
+    async def accept_host_key(self, name: str, fingerprint: str) -> HostView:
+        self._did("accept_host_key", name, fingerprint)
+        self.put(self._hosts[name].model_copy(update={"state": "up", "note": ""}))
+        return self._hosts[name]
+
+    async def add_host(self, document: dict[str, Any]) -> HostView:
+        self._did("add_host", document)
+        return self._hosts[document["name"]]
+
+    async def delete_host(self, name: str) -> None:
+        self._did("delete_host", name)
+
+    async def test_host(self, name: str) -> HostView:
+        self._did("test_host", name)
+        return self._hosts[name]
+
+    async def aclose(self) -> None:
+        self.closed = True
