@@ -1,0 +1,104 @@
+"""`vllm` of an embedded host: `serve MODEL [flags]`, `--version`.
+
+The engine core is forked before uvicorn and asyncio are imported, which keeps it small.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+if not __package__:  # started by its path, from any directory and without an installed package
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from backend.sandbox.engine import core, failures, flags, switches
+from backend.sandbox.engine.config import VERSION, EngineConfig, from_environment
+from backend.sandbox.engine.log import Log
+
+_BANNER = """
+       █     █     █▄   ▄█
+ ▄▄ ▄█ █     █     █ ▀▄▀ █  version {}
+  █▄█▀ █     █     █     █  model   {}
+   ▀▀  ▀▀▀▀▀ ▀▀▀▀▀ ▀     ▀
+"""
+
+
+def _bind(config: EngineConfig) -> socket.socket:
+    """Take the HTTP port, as vLLM does before anything slow. Raises StartFailure."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((config.host, config.port))
+    except OSError as e:
+        raise failures.raised(
+            f"    sock.bind(addr)\nOSError: [Errno {e.errno}] {e.strerror}"
+        ) from e
+    return sock
+
+
+def _show_start(config: EngineConfig) -> None:
+    log = Log("APIServer")
+    log.info("api_utils.py:347", _BANNER.format(VERSION, config.model.name))
+    log.info("api_utils.py:286", f"non-default args: {dict(config.given)}")
+    log.info("model.py:733", f"Resolved architecture: {config.model.architecture}")
+    log.info("model.py:2152", f"Using max model len {config.max_model_len}")
+
+
+def _die(chosen: switches.Switches) -> None:
+    if chosen.die >= 0 and not chosen.die_after:
+        text = f"{chosen.die_message}\n" if chosen.die_message else ""
+        raise failures.StartFailure(text, chosen.die)
+
+
+def _stop_early(child: int) -> None:
+    """Told to stop before the event loop listens to signals."""
+    os.kill(child, signal.SIGTERM)
+    os._exit(0)
+
+
+def serve(argv: list[str]) -> int:
+    """Run one engine to its end; returns the exit code."""
+    try:
+        config = from_environment(flags.parse(argv))
+        chosen = switches.read(os.environ, config.port)
+        _die(chosen)
+        http = _bind(config)
+        _show_start(config)
+        child = core.fork(config, http)
+        signal.signal(signal.SIGTERM, lambda *_: _stop_early(child[0]))
+        import asyncio
+
+        from backend.sandbox.engine.process import Process
+
+        async def run() -> int:
+            return await Process(config, chosen, http, child).run()
+
+        return asyncio.run(run())
+    except failures.StartFailure as failure:
+        sys.stderr.write(failure.text)
+        return failure.code
+    except switches.SwitchError as e:
+        sys.stderr.write(f"simulated engine: {e}\n")
+        return 2
+
+
+def main() -> int:
+    """The `vllm` command."""
+    argv = sys.argv[1:]
+    if argv[:1] in (["--version"], ["-v"]):
+        sys.stdout.write(f"{VERSION}\n")
+        return 0
+    if argv[:1] != ["serve"]:
+        sys.stderr.write("usage: vllm serve [model_tag] [options]\n")
+        return 2
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    return serve(argv[1:])
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # nothing is left to clean up, and an interpreter's end takes a while
