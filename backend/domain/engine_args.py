@@ -17,6 +17,7 @@ from typing import Any
 
 _NUMBER = re.compile(r"^-\d+(\.\d+)?$")
 _LENGTH = re.compile(r"^(\d+(?:\.\d+)?)\s*([kKmMgG]?)$")
+_CONTINUED = re.compile(r"\\\r?\n")
 _FACTOR = {
     "": 1,
     "k": 10**3, "m": 10**6, "g": 10**9,
@@ -37,7 +38,7 @@ def flatten(parameters: Iterable[str]) -> tuple[str, ...]:
 
 
 def _split(item: str) -> list[str]:
-    text = item.strip()
+    text = _CONTINUED.sub(" ", item.strip())
     if not text.startswith("-") or not re.search(r"\s", text):
         return [item]
     try:

@@ -17,7 +17,7 @@ PdError
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,7 +46,7 @@ class Problem(BaseModel):
 
 
 class PdError(Exception):
-    """Any failure this program explains. Carries one or more `Problem`s, the first the chief one."""
+    """Any failure this program explains: one or more `Problem`s, the chief one first."""
 
     status: ClassVar[int] = 500
     exit_code: ClassVar[int] = 1
@@ -65,7 +65,7 @@ class PdError(Exception):
         path: str = "",
         remedy: str = "",
         values: dict[str, Any] | None = None,
-    ) -> PdError:
+    ) -> Self:
         """Build the error from the parts of its only problem."""
         return cls(
             Problem(rule=rule, message=message, path=path, remedy=remedy, values=values or {})

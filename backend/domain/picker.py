@@ -37,7 +37,7 @@ def choices(
     reasons = {m.name: _why_not(m, engine, vendors) for m in catalogue.modes.values()}
     fitting = [m for m in catalogue.modes.values() if m.injects and not reasons[m.name]]
     preferred = fitting if len(fitting) == 1 else [m for m in fitting if m.preferred]
-    known = set(vendors or ()) or {m.vendor for m in fitting}
+    known = set(vendors or ()) or {m.vendor for m in fitting if m.vendor is not None}
     single = preferred[0].name if len(preferred) == 1 and len(known) == 1 else None
     return tuple(Choice(name, why, name == single) for name, why in reasons.items())
 

@@ -202,8 +202,11 @@ class Snapshot(_View):
 
 
 class Change(_View):
-    """One message of the event stream: a replaced or removed object, or a history line."""
+    """One message of the event stream: a replaced or removed object, or a history line.
+
+    A `snapshot` replaces everything: the stream could not be resumed where it broke off.
+    """
 
     seq: int
-    kind: Literal["group", "group_gone", "host", "host_gone", "event"]
+    kind: Literal["group", "group_gone", "host", "host_gone", "event", "snapshot"]
     body: dict[str, Any]

@@ -1,0 +1,56 @@
+"""What travels in request and error bodies; views travel as `backend.domain.views` has them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.domain.errors import Problem
+
+API_VERSION = "v1"
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ScaleBody(_Body):
+    """Wanted members by role."""
+
+    counts: Annotated[dict[str, int], Field(examples=[{"prefill": 3}])]
+
+
+class RestartBody(_Body):
+    """`force` does not wait for hosts that do not answer."""
+
+    force: bool = False
+
+
+class PauseBody(_Body):
+    """Whether the group is switched off."""
+
+    paused: bool
+
+
+class KeyBody(_Body):
+    """The fingerprint a person was shown and accepts, `SHA256:...`."""
+
+    fingerprint: str
+
+
+class ErrorBody(BaseModel):
+    """Every error: its kind, and one problem or more with rule, path, message, values, remedy."""
+
+    kind: str
+    problems: list[Problem]
+
+
+class CheckBody(BaseModel):
+    """Findings about a document, worst first."""
+
+    verdicts: list[Problem]
+    skipped: list[str] = []
+
+
+Document = dict[str, Any]

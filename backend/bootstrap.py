@@ -1,0 +1,132 @@
+"""Everything wired in one place; the daemon, the embedded backend and the tests all use it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from backend.adapters.http import HostHttp
+from backend.adapters.process import ProcessRuntime
+from backend.adapters.recipes import builtin_path, load_catalogue
+from backend.adapters.ssh.pool import SshPool
+from backend.domain.decide import Timers
+from backend.domain.mode import Catalogue
+from backend.observe.health import HealthPace, HealthWatch
+from backend.observe.hosts import HostWatch, Pace
+from backend.observe.registry import RegistryWatch
+from backend.paths import Paths
+from backend.reconcile.reconciler import Reconciler
+from backend.reconcile.world import Defaults, World
+from backend.services.bus import Bus
+from backend.services.groups import Groups
+from backend.services.hosts import Hosts
+from backend.services.pictures import Pictures
+from backend.store.store import Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a backend may be told. `embedded`: it lives for one console and ends with it."""
+
+    embedded: bool = False
+    defaults: Defaults = field(default_factory=Defaults)
+    timers: Timers = field(default_factory=Timers)
+    pace: Pace = field(default_factory=Pace)
+    health_pace: HealthPace = field(default_factory=HealthPace)
+    connect_timeout_s: float = 10.0
+
+
+@dataclass
+class Backend:
+    """A running backend, as the API sees it."""
+
+    paths: Paths
+    settings: Settings
+    store: Store
+    world: World
+    reconciler: Reconciler
+    pictures: Pictures
+    bus: Bus
+    groups: Groups
+    hosts: Hosts
+
+
+@asynccontextmanager
+async def build(paths: Paths, settings: Settings | None = None) -> AsyncIterator[Backend]:
+    """A backend that watches and reconciles until the block ends; the groups run on after it.
+
+    Raises Invalid for a malformed catalogue, Refused for a store it cannot trust.
+    """
+    settings = settings or Settings()
+    paths.make()
+    catalogue: Catalogue = load_catalogue([builtin_path(), paths.catalogue])
+    async with AsyncExitStack() as stack:
+        store = Store(paths.store)
+        await store.open()
+        stack.push_async_callback(store.close)
+        pool = SshPool(
+            paths.known_hosts,
+            inventory=store.hosts.get,
+            connect_timeout=settings.connect_timeout_s,
+        )
+        stack.push_async_callback(pool.close)
+        http = HostHttp(pool)
+        stack.push_async_callback(http.close)
+        backend = _wire(paths, settings, store, pool, http, lambda: catalogue)
+        world = backend.world
+        for watch in (world.hosts, world.health, world.registry):
+            stack.push_async_callback(watch.close)
+        stack.push_async_callback(backend.reconciler.close)
+        stack.push_async_callback(backend.pictures.close)
+        await backend.groups.refresh_revisions()
+        await backend.reconciler.start()
+        backend.pictures.start()
+        log.info("backend %s watches %d groups on %d hosts", store.id, len(store.groups),
+                 len(store.hosts))  # fmt: skip
+        yield backend
+
+
+def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ignore[no-untyped-def]
+    runtime = ProcessRuntime(pool, owner=store.id)
+    late: dict[str, Backend] = {}
+
+    def host_changed(name: str) -> None:
+        if "backend" in late:
+            late["backend"].reconciler.hint_host(name)
+            late["backend"].pictures.host_changed(name)
+
+    def group_changed(name: str) -> None:
+        if "backend" in late:
+            late["backend"].reconciler.hint(name)
+            late["backend"].pictures.group_changed(name)
+
+    world = World(
+        store=store,
+        runtime=runtime,
+        http=http,
+        hosts=HostWatch(store, pool, runtime, host_changed, settings.pace),
+        health=HealthWatch(store, http, pool, group_changed, settings.health_pace),
+        registry=RegistryWatch(store, http, group_changed),
+        catalogue=catalogue,
+        defaults=settings.defaults,
+        timers=settings.timers,
+    )
+    reconciler = Reconciler(world)
+    bus = Bus()
+    pictures = Pictures(reconciler, bus)
+    backend = late["backend"] = Backend(
+        paths=paths,
+        settings=settings,
+        store=store,
+        world=world,
+        reconciler=reconciler,
+        pictures=pictures,
+        bus=bus,
+        groups=Groups(reconciler, pictures),
+        hosts=Hosts(reconciler, pictures, pool),
+    )
+    return backend

@@ -1,0 +1,368 @@
+"""What a group needs next: desired and seen in, actions out. Pure, and asked again after each act.
+
+Every action is safe to repeat: it is keyed by the instance and its generation, so that a backend
+killed between an act and its confirmation asks for the same act again and the host answers that
+it is done already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from backend.domain.group import Group, Instance, PeerRecord
+from backend.domain.instance import MEMBER_ROLES, PLAIN_ROLE
+
+Kind = Literal[
+    "form",         # place and insert all members of the group at once
+    "add",          # place and insert `count` more members of `role`
+    "create_router",
+    "start",        # start the instance's present generation on its host
+    "respawn",      # next generation of an ended instance
+    "replace",      # end a living router and start its next generation with the present peers
+    "drain",        # take the instance out of service; it stops once idle
+    "stop",         # end the instance, confirm it gone, forget it
+    "sync_peers",   # make the router's registry what it should be
+    "register",     # one real request through the router, then the endpoint stands
+    "unregister",
+    "restart_step",  # the restart enters step `detail`
+    "reform",       # everything is gone: take the saved document as what runs next
+    "forget",       # everything is gone: delete the group
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing to do. `instance` is empty for actions on the whole group."""
+
+    kind: Kind
+    instance: str = ""
+    role: str = ""
+    count: int = 0
+    detail: str = ""
+
+    @property
+    def key(self) -> str:
+        """What may run only once at a time: an instance, or the group's own business."""
+        return self.instance or {"add": f"+{self.role}"}.get(self.kind, self.kind)
+
+
+@dataclass(frozen=True)
+class Timers:
+    """Seconds of patience, each a setting."""
+
+    first_router_wait_s: float = 120.0
+    batch_window_s: float = 2.0
+    drain_cap_s: float = 60.0
+    drain_settle_s: float = 1.0
+    placement_retry_s: float = 5.0
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A router's registry as read back: url -> role, None while it could not be read."""
+
+    peers: Mapping[str, str] | None = None
+    generation: int = 0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Everything `decide` looks at."""
+
+    group: Group
+    instances: Sequence[Instance]
+    membership: Literal["dynamic", "restart", "manual", "none"]
+    registry: Registry = Registry()
+    idle_since: Mapping[str, float] = field(default_factory=dict)
+    retry_at: Mapping[str, float] = field(default_factory=dict)
+    now: float = 0.0
+    timers: Timers = Timers()
+
+    def of(self, role: str) -> list[Instance]:
+        """Instances of a role that are not on their way out."""
+        return [i for i in self.instances if i.role == role and not i.leaving]
+
+    def ready(self, role: str) -> list[Instance]:
+        """Members that serve: ready and not leaving."""
+        return [i for i in self.of(role) if i.state == "ready"]
+
+    @property
+    def members(self) -> list[Instance]:
+        """Everything but the router."""
+        return [i for i in self.instances if i.role != "router"]
+
+    @property
+    def router(self) -> Instance | None:
+        """The group's router, leaving or not."""
+        return next((i for i in self.instances if i.role == "router"), None)
+
+
+@dataclass
+class Decision:
+    """Actions to begin now, and when to look again if nothing happens meanwhile."""
+
+    actions: list[Action] = field(default_factory=list)
+    wake_at: float | None = None
+
+    def do(self, kind: Kind, **about: object) -> None:
+        """Add an action."""
+        self.actions.append(Action(kind, **about))  # type: ignore[arg-type]
+
+    def at(self, when: float) -> None:
+        """Look again no later than `when`."""
+        self.wake_at = when if self.wake_at is None else min(self.wake_at, when)
+
+
+def roles_of(group: Group) -> tuple[str, ...]:
+    """Roles whose members are counted: prefill and decode, or the plain replica."""
+    running = group.formed.document if group.formed else group.document
+    return MEMBER_ROLES if running.spec.disaggregation else (PLAIN_ROLE,)
+
+
+def wanted_counts(group: Group) -> dict[str, int]:
+    """Member counts of the saved document."""
+    spec = group.document.spec
+    if spec.disaggregation is None:
+        return {PLAIN_ROLE: spec.replicas or 1}
+    if spec.roles is None:
+        return dict.fromkeys(MEMBER_ROLES, 1)
+    return {"prefill": spec.roles.prefill.replicas, "decode": spec.roles.decode.replicas}
+
+
+def tearing_down(group: Group) -> bool:
+    """Whether everything of the group has to end first."""
+    restarting = group.restart is not None and group.restart.step != "start"
+    return group.deleting or group.document.spec.paused or restarting
+
+
+def decide(p: Picture) -> Decision:
+    """The actions the group needs now."""
+    out = Decision()
+    if tearing_down(p.group):
+        _tear_down(p, out)
+        return out
+    if p.group.formed is None:
+        _form(p, out)
+        return out
+    _counts(p, out)
+    for instance in p.members:
+        _member(p, instance, out)
+    if p.membership != "none":
+        _router(p, out)
+    return out
+
+
+def _form(p: Picture, out: Decision) -> None:
+    if p.instances:  # left from a forming that was cut short: end them, then form anew
+        for instance in p.instances:
+            out.do("stop", instance=instance.id)
+        return
+    due = p.retry_at.get("form", 0.0)
+    if p.now >= due:
+        out.do("form")
+    else:
+        out.at(due)
+
+
+def _counts(p: Picture, out: Decision) -> None:
+    for role in roles_of(p.group):
+        present = p.of(role)
+        wanted = p.group.applied.get(role, 0)
+        if len(present) > wanted:
+            for victim in victims(p, role, len(present) - wanted):
+                out.do("drain", instance=victim.id)
+        elif len(present) < wanted and not p.group.stale:
+            due = p.retry_at.get(f"+{role}", 0.0)
+            if p.now >= due:
+                out.do("add", role=role, count=wanted - len(present))
+            else:
+                out.at(due)
+
+
+def victims(p: Picture, role: str, count: int) -> list[Instance]:
+    """Which members leave at a scale-down: what serves least first, then the worst paired.
+
+    State first (not started, ended, not yet ready, ready), then how many members of the other
+    role share its host (fewer first), then the youngest.
+    """
+    order = {"pending": 0, "crash_loop": 0, "exited": 0, "unreachable": 0, "starting": 1,
+             "unhealthy": 1, "ready": 2}  # fmt: skip
+    others: dict[str, int] = {}
+    for instance in p.members:
+        if instance.role != role and not instance.leaving:
+            others[instance.host] = others.get(instance.host, 0) + 1
+    ranked = sorted(
+        p.of(role),
+        key=lambda i: (order.get(i.state, 1), others.get(i.host, 0), -i.since, i.id),
+    )
+    return ranked[:count]
+
+
+def _member(p: Picture, instance: Instance, out: Decision) -> None:
+    if instance.state == "stopping":
+        _stop(p, instance, out)
+    elif instance.state == "draining":
+        _draining(p, instance, out)
+    elif instance.removing:
+        out.do("drain", instance=instance.id)
+    elif instance.state == "pending":
+        _when_due(p, instance.id, "start", instance, out)
+    elif instance.state == "exited":
+        due = instance.next_start or 0.0
+        if p.now >= due:
+            out.do("respawn", instance=instance.id)
+        else:
+            out.at(due)
+
+
+def _when_due(p: Picture, key: str, kind: Kind, instance: Instance, out: Decision) -> None:
+    due = p.retry_at.get(key, 0.0)
+    if p.now >= due:
+        out.do(kind, instance=instance.id)
+    else:
+        out.at(due)
+
+
+def _stop(p: Picture, instance: Instance, out: Decision) -> None:
+    _when_due(p, instance.id, "stop", instance, out)
+
+
+def _draining(p: Picture, instance: Instance, out: Decision) -> None:
+    """Stop it once the router forgot it and it stayed idle, or when patience ends."""
+    since = instance.draining_since or p.now
+    listed = p.registry.peers is not None and instance.url in p.registry.peers
+    idle = p.idle_since.get(instance.id)
+    serves = instance.process is not None and instance.process.state == "running"
+    settled = idle is not None and p.now - idle >= p.timers.drain_settle_s
+    if not serves or (settled and not listed) or p.now - since >= p.timers.drain_cap_s:
+        _stop(p, instance, out)
+    else:
+        out.at(p.now + 0.3)
+
+
+def _tear_down(p: Picture, out: Decision) -> None:
+    if p.group.endpoint is not None:
+        out.do("unregister")
+    if not p.instances:
+        if _unfinished(p.group):
+            out.do("forget" if p.group.deleting else "reform")
+        return
+    router = p.router
+    if router is not None:
+        _step(p, "stop router", out)
+        _stop(p, router, out)
+        return
+    _step(p, "stop members", out)
+    for instance in p.instances:
+        _stop(p, instance, out)
+
+
+def _unfinished(group: Group) -> bool:
+    """Whether the end of everything still has to be written down."""
+    return group.deleting or group.restart is not None or group.formed is not None
+
+
+def _step(p: Picture, step: str, out: Decision) -> None:
+    if p.group.restart is not None and p.group.restart.step != step:
+        out.do("restart_step", detail=step)
+
+
+def _router(p: Picture, out: Decision) -> None:
+    router = p.router
+    paired = all(p.ready(role) for role in MEMBER_ROLES)
+    if router is None:
+        if paired:
+            _first_router(p, out)
+        return
+    if router.state == "stopping":
+        _stop(p, router, out)
+        return
+    if router.state != "ready" and p.group.endpoint is not None:
+        out.do("unregister")
+    if router.state == "pending" and paired:
+        _when_due(p, router.id, "start", router, out)
+    elif router.state == "exited" and paired:
+        due = router.next_start or 0.0
+        if p.now >= due:
+            out.do("respawn", instance=router.id)
+        else:
+            out.at(due)
+    elif router.state == "ready":
+        _serving_router(p, router, out)
+
+
+def _first_router(p: Picture, out: Decision) -> None:
+    """A static router is not built twice: it waits, bounded, for all wanted members."""
+    if p.membership == "restart":
+        complete = all(len(p.ready(r)) >= p.group.applied.get(r, 0) for r in MEMBER_ROLES)
+        both = max(min(i.since for i in p.ready(r)) for r in MEMBER_ROLES)
+        due = both + p.timers.first_router_wait_s
+        if not complete and p.now < due:
+            out.at(due)
+            return
+    retry = p.retry_at.get("create_router", 0.0)
+    if p.now >= retry:
+        out.do("create_router")
+    else:
+        out.at(retry)
+
+
+def peers_wanted(p: Picture) -> tuple[PeerRecord, ...]:
+    """The members a router should know: ready, not leaving, in a fixed order."""
+    ready = [i for role in MEMBER_ROLES for i in p.ready(role)]
+    return tuple(sorted((i.record() for i in ready), key=lambda r: (r.role, r.instance)))
+
+
+def _serving_router(p: Picture, router: Instance, out: Decision) -> None:
+    wanted = peers_wanted(p)
+    agreed = True
+    if p.membership == "dynamic":
+        agreed = registry_agrees(p.registry, router, wanted)
+        if not agreed and p.registry.generation == router.generation:
+            _when_due(p, "sync_peers", "sync_peers", router, out)
+    elif p.membership == "restart" and not p.group.stale and _snapshot_due(p, router, wanted):
+        out.do("replace", instance=router.id)
+        return
+    paired = all(p.ready(role) for role in MEMBER_ROLES)
+    endpoint = p.group.endpoint
+    current = (
+        endpoint is not None
+        and endpoint.router == router.id
+        and endpoint.generation == router.generation
+    )
+    if not current and agreed and paired:
+        due = p.retry_at.get("register", 0.0)
+        if p.now >= due:
+            out.do("register", instance=router.id)
+        else:
+            out.at(due)
+
+
+def registry_agrees(registry: Registry, router: Instance, wanted: Sequence[PeerRecord]) -> bool:
+    """Whether the router lists exactly the wanted members under their roles."""
+    if registry.peers is None or registry.generation != router.generation:
+        return False
+    return dict(registry.peers) == {w.url: w.role for w in wanted}
+
+
+def _snapshot_due(p: Picture, router: Instance, wanted: Sequence[PeerRecord]) -> bool:
+    """Whether a static router has to be replaced now.
+
+    A lost or restarted peer: at once. Only additions: when all wanted members are ready, or after
+    the batch window. No snapshot: once. Never without a usable peer on both sides.
+    """
+    if not all(any(w.role == r for w in wanted) for r in MEMBER_ROLES):
+        return False
+    if router.snapshot is None:
+        return True
+    old, new = set(router.snapshot), set(wanted)
+    if old - new:
+        return True
+    if not new - old:
+        return False
+    if all(len(p.ready(r)) >= p.group.applied.get(r, 0) for r in MEMBER_ROLES):
+        return True
+    youngest = max(i.since for i in p.members if i.record() in new - old)
+    return p.now - youngest >= p.timers.batch_window_s

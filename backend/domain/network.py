@@ -1,0 +1,78 @@
+"""The interface that carries KV traffic: used when there is one, never guessed among several.
+
+Source: the user's document, "the KV transfer interface"; precedence in DESIGN of the host entry,
+the command line and the environment.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from backend.domain.errors import Refused
+from backend.domain.host import Host, HostFacts, Interface
+
+VIRTUAL_KINDS = frozenset(
+    {
+        "bridge", "veth", "tun", "vxlan", "geneve", "dummy", "wireguard", "ipip", "ip6tnl", "sit",
+        "gre", "gretap", "openvswitch", "macvlan", "ipvlan", "ppp", "vcan", "nlmon", "ifb",
+    }
+)  # fmt: skip
+"""Kernel link kinds that lead nowhere by themselves. A bond, a VLAN and a team do."""
+VIRTUAL_NAMES = (
+    "docker", "br-", "veth", "cni", "flannel", "cali", "cilium_", "lxc", "weave", "datapath",
+    "antrea", "kube-", "nodelocaldns", "vxlan", "genev_sys", "ovs-system", "virbr", "vnet", "tunl",
+    "tun", "tap", "wg", "ppp", "tailscale", "zt", "dummy", "utun",
+)  # fmt: skip
+"""Names that say the same where the kind is not known. A plain `br0` is often the uplink."""
+
+
+def candidates(facts: HostFacts) -> tuple[Interface, ...]:
+    """Interfaces that could carry KV traffic: up, with an address, not loopback, not virtual."""
+    return tuple(
+        i for i in facts.interfaces if i.up and not i.loopback and i.addresses and not _virtual(i)
+    )
+
+
+def _virtual(interface: Interface) -> bool:
+    if interface.name == "br0":
+        return False
+    return interface.kind in VIRTUAL_KINDS or interface.name.startswith(VIRTUAL_NAMES)
+
+
+def management(facts: HostFacts) -> str | None:
+    """The interface that holds the address we reach the host by."""
+    return next((i.name for i in facts.interfaces if facts.address in i.addresses), None)
+
+
+def kv_interface(
+    host: Host,
+    facts: HostFacts,
+    plane: Literal["data", "control", "none"],
+    default: str | None = None,
+) -> str | None:
+    """The name of the interface for KV traffic, or None where the mode needs none.
+
+    `default` is the backend's own setting, used where the host entry has none. Raises Refused
+    (`host.kv_interface`) when several could carry it.
+    """
+    if plane == "none":
+        return None
+    chosen = host.kv_transfer_ifname or default
+    if chosen:
+        return chosen
+    if plane == "control":
+        return management(facts)
+    found = candidates(facts)
+    if len(found) == 1:
+        return found[0].name
+    if not found:
+        return management(facts)
+    listed = ", ".join(f"{i.name} ({', '.join(i.addresses)})" for i in found)
+    raise Refused.of(
+        "host.kv_interface",
+        f"host {host.name} has {len(found)} interfaces that could carry KV traffic: {listed}; "
+        "none is chosen.",
+        path=f"hosts.{host.name}.kv_transfer_ifname",
+        values={"host": host.name, "candidates": [i.name for i in found]},
+        remedy="Name the one for KV traffic in the host's kv_transfer_ifname.",
+    )

@@ -1,0 +1,1 @@
+"""Rules asked at every save; each is one small pure function with an id and a remedy."""

@@ -1,0 +1,108 @@
+"""What each router says of its peers, read back through its membership API."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import httpx
+
+from backend.adapters.http import HostHttp
+from backend.domain.decide import Registry
+from backend.domain.errors import PdError
+from backend.domain.group import Instance
+from backend.domain.host import Host
+from backend.domain.mode import Mode
+from backend.domain.recipes import pinned_mode
+from backend.domain.worker_calls import HttpCall, WorkerRow, list_call, parse_workers
+from backend.store.store import Store
+
+log = logging.getLogger(__name__)
+
+CALL_TIMEOUT_S = 10.0
+
+
+class RegistryWatch:
+    """Reads the registry of every ready router on an interval, and at once after a change."""
+
+    def __init__(
+        self, store: Store, http: HostHttp, on_change: Callable[[str], None], every_s: float = 2.0
+    ) -> None:
+        self._store, self._http, self._on_change = store, http, on_change
+        self._every = every_s
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._read: dict[str, Registry] = {}
+        self._rows: dict[str, tuple[WorkerRow, ...]] = {}
+
+    def registry(self, group: str) -> Registry:
+        """The registry as last read."""
+        return self._read.get(group, Registry())
+
+    def rows(self, group: str) -> tuple[WorkerRow, ...]:
+        """The rows as last read, with the ids that a removal may need."""
+        return self._rows.get(group, ())
+
+    def sync(self) -> None:
+        """Watch the groups that have a ready router, and no others."""
+        routers = {
+            i.group
+            for i in self._store.instances.values()
+            if i.role == "router" and i.state == "ready"
+        }
+        for name in set(self._tasks) - routers:
+            self._tasks.pop(name).cancel()
+            self._read.pop(name, None)
+            self._rows.pop(name, None)
+        for name in routers - set(self._tasks):
+            self._tasks[name] = asyncio.create_task(self._watch(name), name=f"registry {name}")
+
+    async def close(self) -> None:
+        """End every watching task."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self._tasks.clear()
+
+    async def read(self, group: str) -> None:
+        """Read the registry now."""
+        found = self._router(group)
+        if found is None:
+            return
+        mode, router, host = found
+        before = self.registry(group)
+        try:
+            answer = await self.call(host, router, list_call(mode))
+            rows = parse_workers(mode, answer.json())
+        except (PdError, httpx.HTTPError, ValueError) as error:
+            log.info("registry of %s could not be read: %s", group, error)
+            after = Registry(generation=router.generation)
+        else:
+            self._rows[group] = rows
+            peers = {r.url: r.role or "" for r in rows}
+            after = Registry(peers=peers, generation=router.generation)
+        self._read[group] = after
+        if after != before:
+            self._on_change(group)
+
+    async def call(self, host: Host, router: Instance, call: HttpCall) -> httpx.Response:
+        """One call of the membership API. Raises PdError or httpx.HTTPError."""
+        return await self._http.request(
+            host, call.method, router.url + call.path, json=call.json, timeout=CALL_TIMEOUT_S
+        )
+
+    def _router(self, group: str) -> tuple[Mode, Instance, Host] | None:
+        g = self._store.groups.get(group)
+        router = next((i for i in self._store.of_group(group) if i.role == "router"), None)
+        if g is None or router is None or g.formed is None:
+            return None
+        mode = pinned_mode(g)
+        host = self._store.hosts.get(router.host)
+        if mode is None or mode.router.api is None or host is None:
+            return None
+        return mode, router, host
+
+    async def _watch(self, group: str) -> None:
+        while True:
+            await self.read(group)
+            await asyncio.sleep(self._every)

@@ -1,0 +1,246 @@
+"""Starting, stopping and replacing instances on their hosts; every step safe to repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backend.domain.bands import HTTP
+from backend.domain.errors import Conflict, RemoteFailed
+from backend.domain.group import Instance, PeerRecord
+from backend.domain.instance import MEMBER_ROLES, LaunchSpec
+from backend.domain.recipes import pinned
+from backend.domain.render import Place, program_of, render_router
+from backend.domain.worker_calls import Peer
+from backend.reconcile import crash
+from backend.reconcile.world import World, instance_dir
+from backend.store.store import Intent
+
+ORPHAN_GRACE_S = 2.0
+"""Seconds an ended engine's orphaned children get before they are killed."""
+
+
+async def start(w: World, key: str) -> None:
+    """Start the instance's present generation; one whose answer was lost is found, not repeated.
+
+    Raises Conflict when an earlier generation still lives or a port is taken, HostError when the
+    host cannot be asked.
+    """
+    instance = w.store.instances[key]
+    host = w.store.hosts[instance.host]
+    update: dict[str, Any] = {}
+    if instance.role == "router":
+        launch, snapshot = _router_launch(w, instance)
+        update = {"launch": launch, "snapshot": snapshot}
+    intent = Intent(f"start:{key}:{instance.generation}", "start", instance.group, {"id": key})
+    async with w.store.lock(instance.group), w.store.write() as tx:
+        instance = w.store.instances[key].model_copy(update=update)
+        tx.open_intent(intent)
+        tx.put_instance(instance)
+    crash.reached(f"intent:{intent.key}")
+    if instance.launch is None:
+        raise AssertionError("only a router is stored without its launch")
+    if instance.generation > 1:
+        await w.runtime.stop(host, key, ORPHAN_GRACE_S)
+    status = await w.runtime.start(
+        host, key, instance.generation, instance.launch, labels(instance)
+    )
+    crash.reached(f"effect:{intent.key}")
+    w.hosts.told(host.name, status)
+    async with w.store.lock(instance.group), w.store.write() as tx:
+        tx.close_intent(intent.key)
+        fresh = w.store.instances.get(key)
+        if fresh and fresh.state == "pending" and fresh.generation == instance.generation:
+            now = w.clock()
+            started = {"state": "starting", "process": status, "since": now, "note": ""}
+            tx.put_instance(fresh.model_copy(update=started))
+            tx.event(
+                "started",
+                f"{key} starts on {host.name}:{instance.port} (pid {status.pid}, generation "
+                f"{instance.generation})",
+                group=instance.group,
+                instance=key,
+                host=host.name,
+            )
+
+
+def labels(instance: Instance) -> dict[str, str]:
+    """What the host keeps beside the instance, so that a lost store can be rebuilt from it."""
+    return {
+        "group": instance.group,
+        "role": instance.role,
+        "revision": instance.revision,
+        "generation": str(instance.generation),
+    }
+
+
+def _router_launch(w: World, router: Instance) -> tuple[LaunchSpec, tuple[PeerRecord, ...]]:
+    group = w.store.groups[router.group]
+    catalogue, formed = pinned(group), group.formed
+    host, facts = w.store.hosts[router.host], w.hosts.sight(router.host).facts
+    if catalogue is None or formed is None:
+        raise Conflict.of("life.not_formed", f"{router.group} is not formed; its router waits.")
+    if facts is None:
+        raise Conflict.of("host.unknown", f"{router.host} has not been looked at yet.")
+    mode = catalogue.mode_of(formed.document.spec)
+    if mode is None:
+        raise AssertionError("only a disaggregated group has a router")
+    records = peers(w, router)
+    program = program_of(mode, catalogue, formed.document, "router")
+    place = Place(
+        host=host.name,
+        address=router.address,
+        bands=router.bands,
+        instance=router.id,
+        executable=host.executables.get(program),
+        runtime=host.runtime,
+        instance_dir=instance_dir(host, facts, router.id),
+    )
+    told = tuple(as_peer(r) for r in records)
+    return render_router(mode, catalogue, formed.document, place, told), records
+
+
+def peers(w: World, router: Instance) -> tuple[PeerRecord, ...]:
+    """The ready members of the router's own revision, in a fixed order."""
+    ready = [
+        i.record()
+        for i in w.store.of_group(router.group)
+        if i.role in MEMBER_ROLES
+        and i.state == "ready"
+        and not i.leaving
+        and i.revision == router.revision
+    ]
+    return tuple(sorted(ready, key=lambda r: (r.role, r.instance)))
+
+
+def as_peer(record: PeerRecord) -> Peer:
+    """A stored peer in the form that rendering takes."""
+    return Peer(
+        instance=record.instance,
+        role=record.role,
+        address=record.address,
+        port=record.port,
+        bands=tuple(b for b in record.bands if b.name != HTTP),
+        generation=record.generation,
+    )
+
+
+async def respawn(w: World, key: str) -> None:
+    """The next generation of an ended instance, from its stored launch."""
+    async with w.store.lock(w.store.instances[key].group), w.store.write() as tx:
+        instance = w.store.instances[key]
+        if instance.state != "exited":
+            return
+        tx.put_instance(_next_generation(instance, w.clock()))
+        tx.event(
+            "respawn",
+            f"{key} is started again ({instance.note}); generation {instance.generation + 1}",
+            group=instance.group,
+            instance=key,
+            host=instance.host,
+            level="warning",
+        )
+
+
+def _next_generation(instance: Instance, now: float) -> Instance:
+    update = {
+        "generation": instance.generation + 1,
+        "state": "pending",
+        "process": None,
+        "next_start": None,
+        "since": now,
+    }
+    return instance.model_copy(update=update)
+
+
+async def replace_router(w: World, key: str) -> None:
+    """End a static router and let its next generation start with the present peers."""
+    instance = w.store.instances[key]
+    await _end(w, instance, f"replace:{key}:{instance.generation}")
+    async with w.store.lock(instance.group), w.store.write() as tx:
+        fresh = w.store.instances.get(key)
+        if fresh is None or fresh.leaving:
+            return
+        group = w.store.groups[instance.group]
+        tx.put_group(group.model_copy(update={"endpoint": None}))
+        tx.put_instance(_next_generation(fresh, w.clock()))
+        tx.close_intent(f"replace:{key}:{instance.generation}")
+        tx.event(
+            "replaced",
+            f"{key} is replaced: its members changed",
+            group=instance.group,
+            instance=key,
+            host=instance.host,
+        )
+
+
+async def drain(w: World, key: str) -> None:
+    """Take an instance out of service; it is stopped once it holds no request any more."""
+    async with w.store.lock(w.store.instances[key].group), w.store.write() as tx:
+        instance = w.store.instances[key]
+        if instance.leaving and not instance.removing:
+            return
+        now = w.clock()
+        update = {"state": "draining", "draining_since": now, "since": now, "removing": False}
+        tx.put_instance(instance.model_copy(update=update))
+        tx.event(
+            "draining",
+            f"{key} leaves: it takes no new request and finishes what it holds",
+            group=instance.group,
+            instance=key,
+            host=instance.host,
+        )
+
+
+async def stop(w: World, key: str) -> None:
+    """End the instance, confirm that its processes are gone and its ports free, and forget it.
+
+    Raises RemoteFailed while something of it still lives, HostError when the host cannot be asked.
+    """
+    instance = w.store.instances[key]
+    host = w.store.hosts[instance.host]
+    intent = f"stop:{key}"
+    async with w.store.lock(instance.group), w.store.write() as tx:
+        fresh = w.store.instances[key]
+        if fresh.state != "stopping":
+            stopping = {"state": "stopping", "since": w.clock(), "note": ""}
+            tx.put_instance(fresh.model_copy(update=stopping))
+    await _end(w, instance, intent)
+    await w.runtime.remove(host, key)
+    crash.reached(f"removed:{intent}")
+    async with w.store.lock(instance.group), w.store.write() as tx:
+        tx.close_intent(intent)
+        tx.drop_instance(instance)
+        tx.event(
+            "gone",
+            f"{key} has ended on {host.name}; its accelerators and ports are free",
+            group=instance.group,
+            instance=key,
+            host=host.name,
+        )
+    w.hosts.forget(host.name, key)
+
+
+async def _end(w: World, instance: Instance, key: str) -> None:
+    host = w.store.hosts[instance.host]
+    async with w.store.write() as tx:
+        tx.open_intent(Intent(key, key.partition(":")[0], instance.group, {"id": instance.id}))
+    crash.reached(f"intent:{key}")
+    grace = instance.launch.stop_grace_s if instance.launch else ORPHAN_GRACE_S
+    result = await w.runtime.stop(host, instance.id, grace)
+    if not result.gone:
+        raise RemoteFailed.of(
+            "life.still_alive",
+            f"{result.survivors} processes of {instance.id} still live on {host.name}.",
+            values={"host": host.name, "instance": instance.id, "survivors": result.survivors},
+            remedy="Look at them on the host: a process in uninterruptible sleep needs a reboot.",
+        )
+    busy = await w.runtime.ports_free(host, instance.ports)
+    if busy:
+        raise RemoteFailed.of(
+            "life.port_held",
+            f"{instance.id} has ended, but its ports {', '.join(map(str, busy))} are still open "
+            f"on {host.name}.",
+            values={"host": host.name, "ports": list(busy)},
+            remedy="Another program took them, or a child escaped: end what listens there.",
+        )
+    crash.reached(f"effect:{key}")

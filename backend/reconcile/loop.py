@@ -1,0 +1,275 @@
+"""One loop per group: see, decide, act; the only writer of observed state."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from backend.domain import status
+from backend.domain.decide import Action, Picture, decide, wanted_counts
+from backend.domain.errors import HostError, PdError, TimedOut
+from backend.domain.group import Group, Instance
+from backend.domain.mode import membership
+from backend.domain.recipes import pinned_mode
+from backend.domain.transitions import Seen, observe
+from backend.reconcile import crash, living, placing
+from backend.reconcile.membership import register, sync_peers
+from backend.reconcile.world import World
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 5.0
+"""The longest a loop sleeps; everything that matters wakes it before."""
+RETRY_S = (1.0, 2.0, 4.0, 8.0, 15.0)
+PLACING = ("form", "add", "create_router")
+TOLD_BY = {
+    "ready": "is ready",
+    "unhealthy": "stopped answering its health path",
+    "exited": "has ended by itself",
+    "crash_loop": "keeps ending before it serves; it is not started again",
+    "unreachable": "cannot be seen: its host does not answer",
+}
+LEVELS = {"ready": "info", "unreachable": "warning", "unhealthy": "warning"}
+
+
+class GroupLoop:
+    """Keeps one group as its document wants it."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world, self.name = world, name
+        self._wake = asyncio.Event()
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._retry_at: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+
+    def hint(self) -> None:
+        """Look now: something changed."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """See, decide and act until the group is forgotten; then end what is still under way."""
+        try:
+            while self.name in self.world.store.groups:
+                self._wake.clear()
+                pause = await self._turn()
+                try:
+                    await asyncio.wait_for(self._wake.wait(), pause)
+                except TimeoutError:
+                    continue
+        finally:
+            tasks = list(self._running.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def picture(self) -> Picture | None:
+        """The group as `decide` and the views see it; None once it is forgotten."""
+        group = self.world.store.groups.get(self.name)
+        if group is None:
+            return None
+        instances = self.world.store.of_group(self.name)
+        spec = (group.formed.document if group.formed else group.document).spec
+        mode = pinned_mode(group) if group.formed else self._mode(group)
+        idle = {
+            i.id: since
+            for i in instances
+            if (since := self.world.health.probes(i.id).idle_since) is not None
+        }
+        return Picture(
+            group=group,
+            instances=instances,
+            membership=membership(mode, spec),
+            registry=self.world.registry.registry(self.name),
+            idle_since=idle,
+            retry_at=self._retry_at,
+            now=self.world.clock(),
+            timers=self.world.timers,
+        )
+
+    def _mode(self, group: Group):  # type: ignore[no-untyped-def]
+        try:
+            return self.world.catalogue().mode_of(group.document.spec)
+        except PdError:  # the catalogue lost a mode that a stored document names
+            return None
+
+    async def _turn(self) -> float:
+        try:
+            await self._see()
+            picture = self.picture()
+            if picture is None:
+                return LOOK_AGAIN_S
+            await self._finish_restart(picture)
+            decision = decide(picture)
+            for action in decision.actions:
+                if action.key not in self._running:
+                    self._begin(action)
+        except Exception:
+            log.exception("the loop of %s failed; it goes on", self.name)
+            return RETRY_S[0]
+        if decision.wake_at is None:
+            return LOOK_AGAIN_S
+        return min(max(decision.wake_at - self.world.clock(), 0.02), LOOK_AGAIN_S)
+
+    async def _see(self) -> None:
+        """Write down the state of every instance as the watches saw it."""
+        w = self.world
+        async with w.store.lock(self.name), w.store.write() as tx:
+            for before in w.store.of_group(self.name):
+                after = observe(before, self._seen(before), w.clock())
+                if after is before:
+                    continue
+                tx.put_instance(after)
+                if after.state != before.state and after.state in TOLD_BY:
+                    self._tell(tx, after)
+        w.health.sync()
+        w.registry.sync()
+
+    def _tell(self, tx, after: Instance) -> None:  # type: ignore[no-untyped-def]
+        why = f" ({after.note})" if after.note else ""
+        tx.event(
+            after.state,
+            f"{after.id} {TOLD_BY[after.state]} on {after.host}{why}",
+            group=self.name,
+            instance=after.id,
+            host=after.host,
+            level=LEVELS.get(after.state, "error"),
+        )
+
+    def _seen(self, instance: Instance) -> Seen:
+        sight = self.world.hosts.sight(instance.host)
+        probes = self.world.health.probes(instance.id)
+        return Seen(
+            host_up=sight.up,
+            process=sight.statuses.get(instance.id),
+            generation=probes.generation,
+            healthy_streak=probes.healthy,
+            failed_streak=probes.failed,
+            problem=probes.problem,
+        )
+
+    async def _finish_restart(self, p: Picture) -> None:
+        restart = p.group.restart
+        if restart is None or restart.step != "start" or status.status(p) != "Running":
+            return
+        if status.ratio(p)[1]:
+            return
+        w = self.world
+        async with w.store.lock(self.name), w.store.write() as tx:
+            group = w.store.groups[self.name]
+            tx.put_group(group.model_copy(update={"restart": None}))
+            took = w.clock() - restart.since
+            tx.event("restarted", f"{self.name} runs again after {took:.1f} s", group=self.name)
+
+    def _begin(self, action: Action) -> None:
+        task = asyncio.create_task(self._do(action), name=f"{action.kind} {action.key}")
+        self._running[action.key] = task
+        task.add_done_callback(lambda _: self._ended(action))
+
+    def _ended(self, action: Action) -> None:
+        self._running.pop(action.key, None)
+        self._wake.set()
+
+    async def _do(self, action: Action) -> None:
+        try:
+            await self._act(action)
+        except PdError as error:
+            await self._failed(action, error)
+        except Exception as error:
+            log.exception("%s of %s failed", action.kind, action.key)
+            await self._failed(action, PdError.of("internal", f"{type(error).__name__}: {error}"))
+        else:
+            await self._worked(action)
+
+    async def _act(self, a: Action) -> None:
+        w, name = self.world, self.name
+        by_instance: dict[str, Callable[[World, str], Awaitable[None]]] = {
+            "start": living.start,
+            "respawn": living.respawn,
+            "replace": living.replace_router,
+            "drain": living.drain,
+            "stop": living.stop,
+            "sync_peers": sync_peers,
+            "register": register,
+        }
+        if a.kind in by_instance:
+            if a.instance in w.store.instances:
+                await by_instance[a.kind](w, a.instance)
+            if a.kind in ("start", "stop", "replace"):
+                self.world.hosts.sync()
+        elif a.kind == "form":
+            await placing.form(w, name)
+        elif a.kind == "add":
+            await placing.add(w, name, a.role, a.count)
+        elif a.kind == "create_router":
+            await placing.create_router(w, name)
+        else:
+            await self._write(a)
+
+    async def _write(self, a: Action) -> None:
+        """Actions that only change what is stored."""
+        w, name = self.world, self.name
+        async with w.store.lock(name), w.store.write() as tx:
+            group = w.store.groups.get(name)
+            if group is None:
+                return
+            if a.kind == "unregister":
+                tx.put_group(group.model_copy(update={"endpoint": None}))
+                tx.event("unregistered", f"{name} answers no more", group=name, level="warning")
+            elif a.kind == "restart_step" and group.restart is not None:
+                restart = group.restart.model_copy(update={"step": a.detail})
+                tx.put_group(group.model_copy(update={"restart": restart}))
+                tx.event("restart", f"restart of {name}: {a.detail}", group=name)
+            elif a.kind == "reform":
+                self._reform(tx, group)
+            elif a.kind == "forget":
+                tx.drop_group(name)
+                tx.event("deleted", f"{name} is deleted; nothing of it is left", group=name)
+        crash.reached(f"written:{a.kind}:{a.detail}:{name}")
+
+    def _reform(self, tx, group: Group) -> None:  # type: ignore[no-untyped-def]
+        update: dict[str, object] = {"formed": None, "applied": wanted_counts(group)}
+        if group.restart is not None:
+            update["restart"] = group.restart.model_copy(update={"step": "start"})
+            tx.event(
+                "restart",
+                f"restart of {group.name}: every old process is gone; it forms anew",
+                group=group.name,
+            )
+        else:
+            tx.event("stopped", f"{group.name} is stopped", group=group.name)
+        tx.put_group(group.model_copy(update=update))
+
+    async def _failed(self, a: Action, error: PdError) -> None:
+        """Remember when to try again, and show why on the panel."""
+        key = self._retry_key(a)
+        times = self._failures[key] = self._failures.get(key, 0) + 1
+        pause = RETRY_S[min(times, len(RETRY_S)) - 1]
+        if a.kind in PLACING:
+            pause = self.world.timers.placement_retry_s
+        self._retry_at[key] = self.world.clock() + pause
+        if isinstance(error, HostError | TimedOut) and (host := error.problem.values.get("host")):
+            self.world.hosts.hint(str(host))
+        log.info("%s of %s: %s", a.kind, a.key, error)
+        note = error.problem.sentence()
+        w = self.world
+        async with w.store.lock(self.name), w.store.write() as tx:
+            group, instance = w.store.groups.get(self.name), w.store.instances.get(a.instance)
+            if group is None:
+                return
+            old = instance.note if instance else group.placement_note
+            if instance is not None:
+                tx.put_instance(instance.model_copy(update={"note": note}))
+            elif a.kind in PLACING:
+                tx.put_group(group.model_copy(update={"placement_note": note}))
+            if old != note:
+                about = {"instance": instance.id, "host": instance.host} if instance else {}
+                tx.event(f"{a.kind}_failed", note, group=self.name, level="warning", **about)
+
+    async def _worked(self, a: Action) -> None:
+        key = self._retry_key(a)
+        self._failures.pop(key, None)
+        self._retry_at.pop(key, None)
+
+    def _retry_key(self, a: Action) -> str:
+        return a.kind if a.kind in ("sync_peers", "register") else a.key

@@ -1,0 +1,295 @@
+"""Placing: members of a group all at once, more members of a running one, and its router."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from backend.adapters.process import ClaimOrder
+from backend.domain.decide import roles_of, wanted_counts
+from backend.domain.deployment import Deployment
+from backend.domain.errors import PdError
+from backend.domain.group import Formed, Group, Instance
+from backend.domain.inherit import roles_of as effective_roles
+from backend.domain.mode import Catalogue, Mode
+from backend.domain.network import kv_interface
+from backend.domain.placement import Need, Seat, place
+from backend.domain.recipes import pinned
+from backend.domain.render import Place, Siblings, program_of, render_member
+from backend.reconcile import crash
+from backend.reconcile.world import World, group_type, instance_dir, need_of
+from backend.store.store import Intent, Transaction
+
+FRESH_S = 2.0
+"""A look at a host younger than this is not repeated for the next group in line."""
+
+
+def new_id(group: str, role: str, taken: Iterable[str]) -> str:
+    """A name nobody has: group, role and four letters."""
+    letters = "bcdfghjkmnpqrstvwxz23456789"
+    while True:
+        name = f"{group}-{role}-{''.join(secrets.choice(letters) for _ in range(4))}"
+        if name not in taken:
+            return name
+
+
+async def form(w: World, name: str) -> None:
+    """Place every member of both roles at once and insert them in one transaction, or nothing.
+
+    Raises Refused (`placement.*`, `host.kv_interface`, `render.*`) or Conflict (a claim that
+    another owner was quicker with); nothing is left on any host then.
+    """
+    async with w.placing:
+        group = w.store.groups[name]
+        document = group.document
+        catalogue = w.catalogue().pin(document.spec)
+        mode = catalogue.mode_of(document.spec)
+        counts = wanted_counts(group)
+        needs = [need_of(mode, catalogue, document, r, counts[r]) for r in roles_of(group)]
+        await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
+        seats = place(w.rooms(), needs, vendor=mode.vendor if mode else None)
+        members = [_member(w, group, catalogue, document, seat, group.revision) for seat in seats]
+        formed = Formed(
+            revision=group.revision,
+            document=document,
+            recipe=catalogue.model_dump(mode="json"),
+        )
+
+        def confirm(tx: Transaction, fresh: Group) -> None:
+            tx.put_group(
+                fresh.model_copy(update={"formed": formed, "applied": counts, "placement_note": ""})
+            )
+            places = ", ".join(f"{m.role} on {m.host}" for m in members)
+            tx.event("formed", f"{name} forms: {places}", group=name)
+
+        await _insert(w, f"form:{name}:{group.version}", name, members, confirm)
+
+
+async def add(w: World, name: str, role: str, count: int) -> None:
+    """Place `count` more members of `role`, launched from what the group was formed with."""
+    async with w.placing:
+        group = w.store.groups[name]
+        catalogue, formed = pinned(group), group.formed
+        if catalogue is None or formed is None:
+            return
+        mode = catalogue.mode_of(formed.document.spec)
+        # the role's own count and place may have been edited since: they are no part of a revision
+        document = _with_places(formed.document, group.document)
+        need = need_of(mode, catalogue, document, role, count)
+        need = replace(need, pins=_unused_pins(w, name, need))
+        await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
+        kind = group_type(w, group)
+        seats = place(w.rooms(), [need], vendor=mode.vendor if mode else None, only_type=kind)
+        members = [
+            _member(w, group, catalogue, formed.document, seat, formed.revision) for seat in seats
+        ]
+
+        def confirm(tx: Transaction, fresh: Group) -> None:
+            tx.put_group(fresh.model_copy(update={"placement_note": ""}))
+            for m in members:
+                tx.event(
+                    "added", f"{m.id} is placed on {m.host}", group=name, instance=m.id, host=m.host
+                )
+
+        ids = "+".join(m.id for m in members)
+        await _insert(w, f"add:{ids}", name, members, confirm)
+
+
+async def create_router(w: World, name: str) -> None:
+    """Place the group's router, where it was before if that place is free."""
+    async with w.placing:
+        group = w.store.groups[name]
+        catalogue, formed = pinned(group), group.formed
+        if catalogue is None or formed is None:
+            return
+        mode = catalogue.mode_of(formed.document.spec)
+        need = _router_need(group, mode, catalogue, formed.document)
+        await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
+        (seat,) = place(w.rooms(), [need])
+        router = Instance(
+            id=new_id(name, "router", w.store.instances),
+            group=name,
+            role="router",
+            host=seat.host,
+            revision=formed.revision,
+            address=seat.address,
+            bands=seat.bands,
+            since=w.clock(),
+        )
+
+        def confirm(tx: Transaction, fresh: Group) -> None:
+            home = (seat.host, seat.bands)
+            tx.put_group(fresh.model_copy(update={"router_home": home, "placement_note": ""}))
+            tx.event(
+                "added",
+                f"{router.id} is placed on {seat.host}:{router.port}",
+                group=name,
+                instance=router.id,
+                host=seat.host,
+            )
+
+        await _insert(w, f"router:{router.id}", name, [router], confirm)
+
+
+def _router_need(
+    group: Group, mode: Mode | None, catalogue: Catalogue, document: Deployment
+) -> Need:
+    need = need_of(mode, catalogue, document, "router", 1)
+    host, bands = group.router_home or ("", ())
+    roles = document.spec.roles
+    if roles is not None and roles.router.port is not None:
+        http = bands[0].model_copy(update={"base": roles.router.port}) if bands else None
+        from backend.domain.instance import Band
+
+        bands = (http or Band(name="http", base=roles.router.port), *bands[1:])
+    return replace(need, wished_host=host, wished=tuple(bands))
+
+
+def _with_places(formed: Deployment, saved: Deployment) -> Deployment:
+    """The formed document with the saved selectors, which decide only where the next goes."""
+    if formed.spec.roles is None or saved.spec.roles is None:
+        return formed
+    roles = formed.spec.roles
+    update = {}
+    for role in ("prefill", "decode", "router"):
+        own = getattr(saved.spec.roles, role)
+        update[role] = getattr(roles, role).model_copy(
+            update={"hosts": own.hosts, "placement": own.placement}
+        )
+    spec = formed.spec.model_copy(
+        update={
+            "roles": roles.model_copy(update=update),
+            "hosts": saved.spec.hosts,
+            "placement": saved.spec.placement,
+        }
+    )
+    return formed.model_copy(update={"spec": spec})
+
+
+def _unused_pins(w: World, name: str, need: Need) -> tuple:  # type: ignore[type-arg]
+    used = [(i.host, tuple(i.accelerators)) for i in w.store.of_group(name) if i.role == need.role]
+    free = []
+    for pin in need.pins:
+        at = next(
+            (
+                u
+                for u in used
+                if u[0] == pin.host
+                and (pin.accelerators is None or tuple(pin.accelerators) == u[1])
+            ),
+            None,
+        )
+        if at is None:
+            free.append(pin)
+        else:
+            used.remove(at)
+    return tuple(free)
+
+
+def _member(
+    w: World,
+    group: Group,
+    catalogue: Catalogue,
+    document: Deployment,
+    seat: Seat,
+    revision: str,
+) -> Instance:
+    mode = catalogue.mode_of(document.spec)
+    key = new_id(group.name, seat.role, w.store.instances)
+    host = w.store.hosts[seat.host]
+    facts = w.hosts.sight(seat.host).facts
+    if facts is None:
+        raise AssertionError("a seat is only ever on a host that was looked at")
+    program = program_of(mode, catalogue, document, seat.role)
+    uuids = {a.index: a.uuid for a in facts.accelerators}
+    where = Place(
+        host=host.name,
+        address=seat.address,
+        bands=seat.bands,
+        accelerators=seat.accelerators,
+        accelerator_uuids=tuple(uuids[a] for a in seat.accelerators),
+        accelerator_type=seat.accelerator_type,
+        vendor=seat.vendor,
+        net_device=kv_interface(
+            host, facts, mode.network if mode else "none", w.defaults.kv_transfer_ifname
+        ),
+        instance=key,
+        executable=host.executables.get(program),
+        runtime=host.runtime,
+        instance_dir=instance_dir(host, facts, key),
+    )
+    widths = {r.name: r.width for r in effective_roles(document.spec)}
+    launch = render_member(
+        mode, catalogue, document, seat.role, where, Siblings(accelerators=widths)
+    )
+    return Instance(
+        id=key,
+        group=group.name,
+        role=seat.role,
+        host=seat.host,
+        revision=revision,
+        launch=launch,
+        accelerators=seat.accelerators,
+        accelerator_type=seat.accelerator_type,
+        address=seat.address,
+        bands=seat.bands,
+        since=w.clock(),
+    )
+
+
+async def _insert(w: World, key: str, group: str, members: Sequence[Instance], confirm) -> None:  # type: ignore[no-untyped-def]
+    """Claim every place on its host, then insert the rows; on any failure let all claims go."""
+    wanted = [{"host": m.host, "instance": m.id} for m in members]
+    intent = Intent(key, "place", group, {"places": wanted})
+    async with w.store.write() as tx:
+        tx.open_intent(intent)
+    crash.reached(f"intent:{key}")
+    try:
+        await _claim(w, members)
+    except PdError:
+        async with w.store.write() as tx:
+            tx.close_intent(key)
+            _release(tx, group, wanted)
+        w.release()
+        raise
+    crash.reached(f"effect:{key}")
+    async with w.store.lock(group):
+        fresh = w.store.groups.get(group)
+        async with w.store.write() as tx:
+            tx.close_intent(key)
+            if fresh is None:
+                _release(tx, group, wanted)
+            else:
+                confirm(tx, fresh)
+                for member in members:
+                    tx.put_instance(member)
+
+
+def _release(tx: Transaction, group: str, places: Sequence[dict[str, str]]) -> None:
+    for at in places:
+        tx.open_intent(Intent(f"release:{at['instance']}", "release", group, dict(at)))
+
+
+async def _claim(w: World, members: Sequence[Instance]) -> None:
+    by_host: dict[str, list[ClaimOrder]] = {}
+    for m in members:
+        order = ClaimOrder(instance=m.id, accelerators=m.accelerators, ports=m.ports)
+        by_host.setdefault(m.host, []).append(order)
+    results = await asyncio.gather(
+        *(w.runtime.claim(w.store.hosts[h], orders) for h, orders in by_host.items()),
+        return_exceptions=True,
+    )
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def recover(w: World) -> None:
+    """After a start: what was being placed when we died is let go; it is placed anew if wanted."""
+    for intent in [i for i in w.store.intents.values() if i.kind == "place"]:
+        lost = [p for p in intent.body["places"] if p["instance"] not in w.store.instances]
+        async with w.store.write() as tx:
+            tx.close_intent(intent.key)
+            _release(tx, intent.group, lost)

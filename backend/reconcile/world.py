@@ -1,0 +1,115 @@
+"""What every reconcile loop works with: the store, the watches, and the hands."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from backend.adapters.http import HostHttp
+from backend.adapters.process import ProcessRuntime
+from backend.domain.bands import demand, resolve
+from backend.domain.decide import Timers
+from backend.domain.deployment import Deployment
+from backend.domain.group import Group
+from backend.domain.host import DEFAULT_PORTS, Host, HostFacts
+from backend.domain.mode import Catalogue, Mode
+from backend.domain.placement import Need, Room
+from backend.observe.health import HealthWatch
+from backend.observe.hosts import HostWatch
+from backend.observe.registry import RegistryWatch
+from backend.store.store import Store
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """The backend's own settings, used where a host entry says nothing."""
+
+    port_range: tuple[int, int] = DEFAULT_PORTS
+    kv_transfer_ifname: str | None = None
+
+
+@dataclass
+class World:
+    """The parts a loop needs; built once by the bootstrap."""
+
+    store: Store
+    runtime: ProcessRuntime
+    http: HostHttp
+    hosts: HostWatch
+    health: HealthWatch
+    registry: RegistryWatch
+    catalogue: Callable[[], Catalogue]
+    defaults: Defaults = field(default_factory=Defaults)
+    timers: Timers = field(default_factory=Timers)
+    clock: Callable[[], float] = time.time
+    placing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    release: Callable[[], None] = lambda: None
+
+    def room(self, name: str) -> Room:
+        """What a host offers now: everything claimed there or listening there is taken."""
+        host, sight = self.store.hosts[name], self.hosts.sight(name)
+        port_range = host.service_port_range or self.defaults.port_range
+        if sight.facts is None or sight.state != "up":
+            why = sight.problem.message if sight.problem else "not looked at yet"
+            return Room(host=name, address=host.address, port_range=port_range, why_not=why)
+        facts = sight.facts
+        return Room(
+            host=name,
+            address=host.service_address or facts.address,
+            accelerators=facts.accelerators,
+            busy=self.holders(name),
+            port_range=port_range,
+            taken_ports=self._taken(name, facts),
+            labels=host.labels,
+            members=sum(1 for _ in self.store.on_host(name)),
+        )
+
+    def holders(self, name: str) -> dict[int, str]:
+        """Who holds each accelerator of a host: our instances, and claims of other owners."""
+        held: dict[int, str] = {}
+        facts = self.hosts.sight(name).facts
+        for claim in facts.claims if facts else ():
+            if claim.instance not in self.store.instances:
+                held |= dict.fromkeys(claim.accelerators, claim.instance)
+        for instance in self.store.on_host(name):
+            held |= dict.fromkeys(instance.accelerators, instance.id)
+        return held
+
+    def _taken(self, name: str, facts: HostFacts) -> frozenset[int]:
+        ours = {p for i in self.store.on_host(name) for p in i.ports}
+        others = (c for c in facts.claims if c.instance not in self.store.instances)
+        claimed = {p for c in others for p in c.ports}
+        return frozenset(facts.listening | ours | claimed)
+
+    def rooms(self) -> list[Room]:
+        """Every host's room, by name."""
+        return [self.room(n) for n in sorted(self.store.hosts)]
+
+
+def need_of(
+    mode: Mode | None, catalogue: Catalogue, document: Deployment, role: str, count: int
+) -> Need:
+    """What `count` members of a role ask of the hosts."""
+    resolved = resolve(document.spec, role)
+    return Need(
+        role=role,
+        count=count,
+        width=0 if role == "router" else resolved.width,
+        demands=demand(mode, catalogue, document.spec, role),
+        hosts=resolved.hosts,
+        pins=tuple(resolved.placement or ()),
+    )
+
+
+def instance_dir(host: Host, facts: HostFacts, instance: str) -> str:
+    """Absolute path of an instance's directory on its host."""
+    work = host.work_dir if host.work_dir.startswith("/") else f"{facts.home}/{host.work_dir}"
+    return f"{work}/instances/{instance}"
+
+
+def group_type(world: World, group: Group) -> str | None:
+    """The accelerator type the group already runs on."""
+    kinds = [i.accelerator_type for i in world.store.of_group(group.name) if i.accelerator_type]
+    return kinds[0] if kinds else None

@@ -1,0 +1,80 @@
+"""What a person asks of the inventory: add, look, accept a key, remove."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from backend.adapters.ssh.pool import SshPool
+from backend.domain.documents import explain
+from backend.domain.errors import Conflict
+from backend.domain.host import Host
+from backend.domain.views import HostView
+from backend.reconcile.reconciler import Reconciler
+from backend.services.pictures import Pictures
+
+
+class Hosts:
+    """Use cases on hosts."""
+
+    def __init__(self, reconciler: Reconciler, pictures: Pictures, pool: SshPool) -> None:
+        self._store = reconciler.world.store
+        self._watch = reconciler.world.hosts
+        self._pictures, self._pool = pictures, pool
+
+    async def put(self, data: dict[str, object], actor: str) -> HostView:
+        """Add or replace an entry and look at it. Raises Invalid; never for what the host does."""
+        try:
+            host = Host.model_validate(data)
+        except ValidationError as error:
+            raise explain(error, Host) from None
+        old = self._store.hosts.get(host.name)
+        if old != host:
+            async with self._store.write() as tx:
+                tx.put_host(host)
+                verb = "changed" if old else "added"
+                where = f"{host.address}:{host.port}"
+                tx.event(f"host_{verb}", f"host {host.name} ({where}) is {verb}",
+                         host=host.name, actor=actor)  # fmt: skip
+            if old is not None:
+                self._pool.forget(host.name)
+        return await self.look(host.name)
+
+    async def look(self, name: str) -> HostView:
+        """Look at the host now. Raises NotFound."""
+        self._pictures.host(name)
+        await self._watch.look(name)
+        self._watch.hint(name)
+        return self._pictures.host(name)
+
+    async def test(self, name: str) -> HostView:
+        """Look at the host now. Raises NotFound, and the HostError that the look met."""
+        view = await self.look(name)
+        error = self._watch.sight(name).error
+        if error is not None:
+            raise error
+        return view
+
+    async def accept_key(self, name: str, fingerprint: str, actor: str) -> HostView:
+        """Accept the key that the host shows, if it is the one a person was shown."""
+        self._pictures.host(name)
+        await self._pool.accept_key(self._store.hosts[name], fingerprint)
+        async with self._store.write() as tx:
+            tx.event("host_key", f"the key {fingerprint} of {name} is accepted",
+                     host=name, actor=actor)  # fmt: skip
+        return await self.look(name)
+
+    async def drop(self, name: str, actor: str) -> None:
+        """Remove an entry. Raises Conflict while instances of ours are on the host."""
+        self._pictures.host(name)
+        held = [i.id for i in self._store.on_host(name)]
+        if held:
+            raise Conflict.of(
+                "host.in_use",
+                f"host {name} carries {len(held)} instances: {', '.join(held[:5])}.",
+                values={"host": name, "instances": held},
+                remedy="Delete or move those deployments first.",
+            )
+        async with self._store.write() as tx:
+            tx.drop_host(name)
+            tx.event("host_removed", f"host {name} is removed", host=name, actor=actor)
+        self._pool.forget(name)

@@ -1,0 +1,114 @@
+"""One SQLite connection on one thread: WAL, numbered migrations, short transactions."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+from backend.domain.errors import Refused
+
+T = TypeVar("T")
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "lustre"}
+)
+
+
+class Database:
+    """A connection that only its own thread touches; calls are queued in order."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
+        self._db: sqlite3.Connection | None = None
+
+    async def open(self) -> None:
+        """Open the file (mode 0600) and bring its schema up to date.
+
+        Raises Refused (`store.network_fs`, `store.newer`) for a place or a file it cannot trust.
+        """
+        kind = file_system(self.path.parent)
+        if kind in NETWORK_FILE_SYSTEMS:
+            raise Refused.of(
+                "store.network_fs",
+                f"the state directory {self.path.parent} is on {kind}, where SQLite's "
+                "write-ahead log is not safe.",
+                values={"path": str(self.path.parent), "file system": kind},
+                remedy="Point XDG_STATE_HOME or --state-dir at a local disk.",
+            )
+        await self.call(self._open)
+
+    def _open(self, _: sqlite3.Connection | None = None) -> None:
+        self.path.touch(mode=0o600, exist_ok=True)
+        self._db = sqlite3.connect(self.path, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._db.execute("PRAGMA busy_timeout = 5000")
+        _migrate(self._db)
+
+    async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work(connection)` on the store's thread, outside any transaction."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: work(self._db))  # type: ignore[arg-type]
+
+    async def transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work(connection)` in one transaction: all of it is stored, or nothing."""
+
+        def in_transaction(db: sqlite3.Connection) -> T:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(db)
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+            return result
+
+        return await self.call(in_transaction)
+
+    async def close(self) -> None:
+        """Close the connection and end its thread."""
+        await self.call(lambda db: db.close() if db is not None else None)
+        self._thread.shutdown(wait=True)
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    have: int = db.execute("PRAGMA user_version").fetchone()[0]
+    folder = resources.files("backend.store") / "migrations"
+    steps = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    if have > len(steps):
+        raise Refused.of(
+            "store.newer",
+            f"the store was written by a newer version (schema {have}, this one knows "
+            f"{len(steps)}).",
+            values={"schema": have, "known": len(steps)},
+            remedy="Upgrade pdtui, or restore the backup made before the upgrade.",
+        )
+    for number, step in enumerate(steps, start=1):
+        if number <= have:
+            continue
+        script = f"BEGIN;\n{step.read_text()}\nPRAGMA user_version = {number};\nCOMMIT;"
+        db.executescript(script)
+
+
+def file_system(path: Path) -> str:
+    """Type of the file system that holds `path`, empty where /proc does not say."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text().splitlines()
+    except OSError:
+        return ""
+    best = ("", "")
+    where = str(path.resolve())
+    for line in mounts:
+        _, point, kind, *_ = line.split()
+        point = point.replace("\\040", " ")
+        inside = where == point or where.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best[0]):
+            best = (point, kind)
+    return best[1]

@@ -1,0 +1,117 @@
+"""The command line. Heavy imports live inside the commands: `--help` must not wait for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pdtui import __version__
+from pdtui.cli import groups, hosts
+from pdtui.cli.common import Options, guarded
+
+app = typer.Typer(
+    name="pdtui",
+    help="Deploy, scale and restart prefill/decode disaggregated LLM serving over SSH.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+groups.add_to(app)
+app.add_typer(hosts.app, name="hosts")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pdtui {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def console(
+    context: typer.Context,
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(help="Where the store lies.", envvar="PDTUI_STATE_DIR", show_default=False),
+    ] = None,
+    read_only: Annotated[bool, typer.Option(help="Let no key change anything.")] = False,
+    theme: Annotated[str | None, typer.Option(help="Colour theme of the console.")] = None,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Without a command: the console, on the backend that runs or on one of its own."""
+    context.obj = Options(state_dir)
+    if context.invoked_subcommand is None:
+        open_console(state_dir, read_only=read_only, theme=theme)
+
+
+@guarded
+def open_console(
+    state_dir: Path | None, *, read_only: bool = False, theme: str | None = None
+) -> None:
+    """Draw first; the backend is looked for, or started, after the first frame."""
+    from pdtui.app import run
+
+    async def connect():  # type: ignore[no-untyped-def]
+        from backend.client.connect import open_client
+
+        return await open_client(state_dir)
+
+    run(connect, read_only=read_only, theme=theme)
+
+
+@app.command()
+def daemon(
+    context: typer.Context,
+    service_port_range: Annotated[
+        str | None,
+        typer.Option(
+            help="Ports of hosts that set none, FIRST-LAST.",
+            envvar="PDTUI_SERVICE_PORT_RANGE",
+            show_default="40000-40063",
+        ),
+    ] = None,
+    kv_transfer_ifname: Annotated[
+        str | None,
+        typer.Option(
+            help="KV interface of hosts that set none.",
+            envvar="PDTUI_KV_TRANSFER_IFNAME",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run the backend without a screen until it is told to stop."""
+    from backend.daemon import run
+    from pdtui.cli.common import port_range
+
+    ports = port_range(service_port_range)
+    raise typer.Exit(
+        run(state_dir=context.obj.state_dir, ports=ports, kv_transfer_ifname=kv_transfer_ifname)
+    )
+
+
+@app.command()
+@guarded
+def demo(
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Run the same story without a screen.")
+    ] = False,
+    hosts: Annotated[int, typer.Option(help="Embedded hosts.", min=2, max=16)] = 4,
+) -> None:
+    """A 2P1D group on embedded hosts: no GPU, no sshd, no root. Leaving it cleans everything up."""
+    import sys
+
+    from pdtui.cli.demo import interactive, story
+
+    if headless or not sys.stdout.isatty():
+        raise typer.Exit(story(hosts))
+    interactive(hosts)
+
+
+def main() -> None:
+    """The `pdtui` command."""
+    app()

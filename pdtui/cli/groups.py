@@ -1,0 +1,313 @@
+"""Commands on deployments: get, apply, check, scale, restart, pause, resume, delete, logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdtui.cli.common import (
+    Options,
+    ask,
+    guarded,
+    print_json,
+    print_table,
+    read_documents,
+)
+
+if TYPE_CHECKING:
+    from backend.client.http import HttpClient
+    from backend.domain.views import GroupView
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Wait = Annotated[
+    bool | None,
+    typer.Option(
+        "--wait/--no-wait", help="Wait until it is done.", show_default="unless a daemon runs"
+    ),
+]
+Timeout = Annotated[float, typer.Option(help="Seconds to wait at most.", min=1)]
+Name = Annotated[str, typer.Argument(help="The deployment.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    for command in (get, apply, check, scale, restart, pause, resume, delete, logs, events, modes):
+        app.command()(command)
+
+
+@guarded
+def get(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="One deployment; all without it.")] = None,
+    json: Json = False,
+) -> None:
+    """Show groups, or one group with its members."""
+    from pdtui.cli.tables import group_lines, group_rows
+
+    async def question(client: HttpClient) -> tuple[GroupView, ...]:
+        await settled(client)
+        return await client.groups() if name is None else (await client.group(name),)
+
+    found = ask(context.obj, question)
+    if json:
+        print_json(found if name is None else found[0])
+    elif name is None:
+        print_table(*group_rows(found))
+    else:
+        for line in group_lines(found[0]):
+            typer.echo(line)
+
+
+async def settled(client: HttpClient) -> None:
+    """Give a backend that was started for this command a moment to look at the hosts."""
+    if client.owned:
+        from pdtui.cli.waiting import until_seen
+
+        await until_seen(client)
+
+
+@guarded
+def apply(
+    context: typer.Context,
+    file: Annotated[Path, typer.Option("-f", "--file", help="YAML or JSON, - for stdin.")],
+    dry_run: Annotated[bool, typer.Option(help="Judge it, store nothing.")] = False,
+    wait: Wait = None,
+    timeout: Timeout = 900,
+    json: Json = False,
+) -> None:
+    """Save deployments from a file. What runs is not touched before a restart."""
+    documents = read_documents(file)
+
+    async def question(client: HttpClient) -> list[GroupView]:
+        from pdtui.cli.waiting import until_serving
+
+        if client.owned:
+            await settled(client)
+        saved = [await client.apply(d, dry_run=dry_run) for d in documents]
+        if not dry_run and (client.owned if wait is None else wait):
+            saved = [await until_serving(client, g.name, timeout) for g in saved]
+        return saved
+
+    saved = ask(context.obj, question, changes=not dry_run)
+    if json:
+        print_json(saved)
+        return
+    for group in saved:
+        word = "would be saved" if dry_run else "saved"
+        changed = " (Config changed: restart applies it)" if group.config_changed else ""
+        typer.echo(f"{group.name} {word}: {group.status}{changed}")
+        for line in group.changes:
+            typer.echo(f"  {line}")
+
+
+@guarded
+def check(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="YAML or JSON, - for stdin.")],
+    json: Json = False,
+) -> None:
+    """Judge deployments without saving. Exit code 1 when anything is refused, 2 when unreadable."""
+    documents = read_documents(file)
+
+    async def question(client: HttpClient) -> list[dict[str, Any]]:
+        return [await client.check(d) for d in documents]
+
+    answers = ask(context.obj, question)
+    verdicts = [v for a in answers for v in a["verdicts"]]
+    if json:
+        print_json({"verdicts": verdicts, "skipped": [s for a in answers for s in a["skipped"]]})
+    else:
+        for v in verdicts:
+            typer.echo(f"{v['verdict']:<10}  {v['path'] or '-'}: {v['message']} {v['remedy']}")
+        typer.echo(f"{len(documents)} documents, {len(verdicts)} findings")
+    if any(v["verdict"] == "refused" for v in verdicts):
+        raise typer.Exit(1)
+
+
+@guarded
+def scale(
+    context: typer.Context,
+    name: Name,
+    counts: Annotated[list[str], typer.Argument(help="ROLE=N, for example prefill=3.")],
+    wait: Wait = None,
+    timeout: Timeout = 900,
+    json: Json = False,
+) -> None:
+    """Set wanted members by role. Exit code 3 when the count was stored but waits for a restart."""
+    wanted = dict(_count(c) for c in counts)
+
+    async def question(client: HttpClient) -> GroupView:
+        from pdtui.cli.waiting import until_ratio
+
+        await client.scale(name, wanted)
+        if client.owned if wait is None else wait:
+            return await until_ratio(client, name, timeout)
+        return await client.group(name)
+
+    _say(ask(context.obj, question, changes=True), json)
+
+
+def _count(text: str) -> tuple[str, int]:
+    role, sign, number = text.partition("=")
+    if not sign or not number.isdigit():
+        raise typer.BadParameter(f"{text!r}: write ROLE=N, for example prefill=3")
+    return role, int(number)
+
+
+@guarded
+def restart(
+    context: typer.Context,
+    name: Name,
+    force: Annotated[
+        bool, typer.Option(help="Do not wait for hosts that do not answer; fence what they hold.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    wait: Wait = None,
+    timeout: Timeout = 900,
+    json: Json = False,
+) -> None:
+    """Stop the whole group, confirm it gone, and form it from the saved configuration."""
+
+    async def question(client: HttpClient) -> GroupView:
+        from pdtui.cli.waiting import until_restarted
+
+        group = await client.group(name)
+        if not yes:
+            _confirm(f"Restart {name}? It stops {len(group.members)} instances; requests fail "
+                     "until it serves again.")  # fmt: skip
+        group = await client.restart(name, force=force)
+        if client.owned if wait is None else wait:
+            group = await until_restarted(client, name, timeout)
+        return group
+
+    _say(ask(context.obj, question, changes=True), json)
+
+
+@guarded
+def pause(context: typer.Context, name: Name, timeout: Timeout = 900, json: Json = False) -> None:
+    """Stop every member and keep the document."""
+    _switch(context.obj, name, True, timeout, json)
+
+
+@guarded
+def resume(context: typer.Context, name: Name, timeout: Timeout = 900, json: Json = False) -> None:
+    """Form a paused group again."""
+    _switch(context.obj, name, False, timeout, json)
+
+
+def _switch(options: Options, name: str, paused: bool, timeout: float, json: bool) -> None:
+    async def question(client: HttpClient) -> GroupView:
+        from pdtui.cli.waiting import until_serving, until_stopped
+
+        group = await client.pause(name, paused)
+        if client.owned:
+            wait = until_stopped if paused else until_serving
+            group = await wait(client, name, timeout)
+        return group
+
+    _say(ask(options, question, changes=not paused), json)
+
+
+@guarded
+def delete(
+    context: typer.Context,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    wait: Wait = None,
+    timeout: Timeout = 900,
+    json: Json = False,
+) -> None:
+    """Stop the group and forget the deployment."""
+
+    async def question(client: HttpClient) -> None:
+        from pdtui.cli.waiting import until_gone
+
+        group = await client.group(name)
+        if not yes:
+            _confirm(f"Delete {name}? It stops {len(group.members)} instances for good.")
+        await client.delete(name)
+        if client.owned if wait is None else wait:
+            await until_gone(client, name, timeout)
+
+    ask(context.obj, question)
+    if json:
+        print_json({"name": name, "deleted": True})
+    else:
+        typer.echo(f"{name} is deleted")
+
+
+@guarded
+def logs(
+    context: typer.Context,
+    instance: Annotated[str, typer.Argument(help="An instance, as `pdtui get NAME` lists them.")],
+    follow: Annotated[bool, typer.Option("-F", "--follow", help="Go on as it grows.")] = False,
+    previous: Annotated[bool, typer.Option("-p", "--previous", help="The attempt before.")] = False,
+    tail: Annotated[int, typer.Option(help="Bytes from the end.", min=1)] = 65536,
+    json: Json = False,
+) -> None:
+    """Print an instance's log."""
+
+    async def question(client: HttpClient) -> Any:
+        import asyncio
+
+        chunk = await client.log(instance, tail_bytes=tail)
+        if previous:
+            chunk = await client.log(instance, generation=chunk.generation - 1, tail_bytes=tail)
+        if json:
+            return chunk
+        typer.echo(chunk.text, nl=False)
+        while follow:
+            await asyncio.sleep(0.5)
+            chunk = await client.log(instance, generation=chunk.generation, offset=chunk.offset)
+            typer.echo(chunk.text, nl=False)
+        return None
+
+    chunk = ask(context.obj, question)
+    if chunk is not None:
+        print_json(chunk)
+
+
+@guarded
+def events(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="One deployment; all without it.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1)] = 100,
+    json: Json = False,
+) -> None:
+    """Show what happened."""
+    from pdtui.cli.tables import event_rows
+
+    found = ask(context.obj, lambda client: client.events(name, limit))
+    print_json(found) if json else print_table(*event_rows(found))
+
+
+@guarded
+def modes(context: typer.Context, json: Json = False) -> None:
+    """Show the mode catalogue."""
+    found = ask(context.obj, lambda client: client.modes())
+    if json:
+        print_json(found)
+        return
+    header = ("MODE", "ENGINES", "ACCELERATORS", "MEMBERSHIP", "RECIPE", "ORIGIN")
+    rows = [
+        (m.name, ",".join(m.engines) or "any", m.vendor or "any", m.membership, m.title, m.origin)
+        for m in found
+    ]
+    print_table(header, rows)
+
+
+def _say(group: GroupView, json: bool) -> None:
+    from pdtui.cli.tables import group_lines
+
+    if json:
+        print_json(group)
+        return
+    for line in group_lines(group):
+        typer.echo(line)
+
+
+def _confirm(question: str) -> None:
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(130)

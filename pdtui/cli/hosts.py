@@ -1,0 +1,118 @@
+"""Commands on the inventory: list, add, test, accept-key, remove."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pdtui.cli.common import ask, guarded, port_range, print_json, print_table
+
+app = typer.Typer(help="The hosts that groups run on.", no_args_is_help=True, rich_markup_mode=None)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Argument(help="The host.")]
+
+
+@app.command("list")
+@guarded
+def list_hosts(context: typer.Context, json: Json = False) -> None:
+    """Show every host, what it has and who holds it."""
+    from pdtui.cli.groups import settled
+    from pdtui.cli.tables import host_rows
+
+    async def question(client):  # type: ignore[no-untyped-def]
+        await settled(client)
+        return await client.hosts()
+
+    found = ask(context.obj, question)
+    print_json(found) if json else print_table(*host_rows(found))
+
+
+@app.command()
+@guarded
+def add(
+    context: typer.Context,
+    name: Name,
+    address: Annotated[str, typer.Argument(help="Name, IP or ssh_config alias.")],
+    port: Annotated[int, typer.Option(help="SSH port.")] = 22,
+    user: Annotated[str | None, typer.Option(help="SSH user.")] = None,
+    identity: Annotated[list[str] | None, typer.Option(help="Private key file.")] = None,
+    jump: Annotated[str | None, typer.Option(help="Host to hop over.")] = None,
+    runtime: Annotated[str, typer.Option(help="process, docker or podman.")] = "process",
+    work_dir: Annotated[str, typer.Option(help="Instance directories go here.")] = ".pdtui",
+    service_port_range: Annotated[str | None, typer.Option(help="FIRST-LAST.")] = None,
+    kv_transfer_ifname: Annotated[str | None, typer.Option(help="KV interface.")] = None,
+    executable: Annotated[list[str] | None, typer.Option(help="PROGRAM=PATH.")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="KEY=VALUE.")] = None,
+    accept_key: Annotated[
+        str | None, typer.Option(help="Accept the host's key if it has this fingerprint.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Add or replace a host, and look at it."""
+    document: dict[str, Any] = {
+        "name": name,
+        "address": address,
+        "port": port,
+        "user": user,
+        "identity_files": identity or [],
+        "jump": jump,
+        "runtime": runtime,
+        "work_dir": work_dir,
+        "service_port_range": port_range(service_port_range),
+        "kv_transfer_ifname": kv_transfer_ifname,
+        "executables": _pairs(executable),
+        "labels": _pairs(label),
+    }
+
+    async def question(client):  # type: ignore[no-untyped-def]
+        view = await client.add_host(document)
+        if accept_key is not None and view.state == "key_unknown":
+            view = await client.accept_host_key(name, accept_key)
+        return view
+
+    _show(ask(context.obj, question), json)
+
+
+def _pairs(items: list[str] | None) -> dict[str, str]:
+    pairs = {}
+    for item in items or []:
+        key, sign, value = item.partition("=")
+        if not sign or not key:
+            raise typer.BadParameter(f"{item!r}: write KEY=VALUE")
+        pairs[key] = value
+    return pairs
+
+
+@app.command("test")
+@guarded
+def look_at(context: typer.Context, name: Name, json: Json = False) -> None:
+    """Look at a host now; says what is wrong and what to do."""
+    _show(ask(context.obj, lambda client: client.test_host(name)), json)
+
+
+@app.command("accept-key")
+@guarded
+def accept_key_(
+    context: typer.Context,
+    name: Name,
+    fingerprint: Annotated[str, typer.Argument(help="SHA256:..., as `hosts test` shows it.")],
+    json: Json = False,
+) -> None:
+    """Trust the key a host shows, if it has this fingerprint."""
+    _show(ask(context.obj, lambda client: client.accept_host_key(name, fingerprint)), json)
+
+
+@app.command()
+@guarded
+def remove(context: typer.Context, name: Name) -> None:
+    """Remove a host that carries nothing of ours."""
+    ask(context.obj, lambda client: client.delete_host(name))
+    typer.echo(f"{name} is removed")
+
+
+def _show(view: Any, json: bool) -> None:
+    from pdtui.cli.tables import host_rows
+
+    print_json(view) if json else print_table(*host_rows([view]))
