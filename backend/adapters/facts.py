@@ -1,0 +1,21 @@
+"""Look at a host once: one round trip, everything the planners need to know of it."""
+
+from __future__ import annotations
+
+from backend.adapters.ssh.pool import SshPool
+from backend.domain.host import Host, HostFacts
+from backend.probes import host as probe
+
+
+async def look(pool: SshPool, host: Host, *, timeout: float = 30.0) -> HostFacts:
+    """The host's facts. `address` is the entry's own `service_address` where it sets one.
+
+    Raises the HostError kinds and TimedOut; a tool that fails on the host is no error, it is said
+    in the facts.
+    """
+    peer = await pool.connect(host)
+    out = await pool.run(host, probe.SCRIPT, args=[host.work_dir], timeout=timeout)
+    facts = probe.parse(out.stdout, peer or host.address)
+    if host.service_address:
+        facts = facts.model_copy(update={"address": host.service_address})
+    return facts

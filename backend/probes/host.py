@@ -1,0 +1,239 @@
+"""One look at a host: a script of independent sections, and the pure reading of its output.
+
+Each section is run on its own, so that a tool that fails or is missing costs only its own facts.
+Nothing is invented: a tool's error becomes `accelerator_note`, never a device.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Any
+
+from backend.domain.host import Accelerator, HostFacts, Interface
+from backend.steps import status
+from backend.steps.common import LIB
+
+SECTION = "== pdtui "
+
+_QUERY = "--query-gpu=index,uuid,name,memory.total --format=csv,noheader,nounits"
+
+SCRIPT = (
+    LIB
+    + rf"""
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+export PATH
+LC_ALL=C
+export LC_ALL
+work "$1"
+bounded() {{ # SECONDS COMMAND...: with a deadline of its own, where the host can set one
+  s=$1
+  shift
+  if command -v timeout >/dev/null 2>&1; then timeout -k 1 "$s" "$@"; else "$@"; fi
+}}
+part() {{ printf '\n{SECTION}%s\n' "$1"; }}
+part boot
+echo "$BOOT"
+part hostname
+cat /proc/sys/kernel/hostname
+part ssh
+echo "${{SSH_CONNECTION:-}}"
+part home
+printf '%s\n' "$HOME"
+part tools
+for tool in flock setsid awk grep; do
+  command -v "$tool" >/dev/null 2>&1 || echo "$tool"
+done
+part ephemeral
+cat /proc/sys/net/ipv4/ip_local_port_range
+part tcp
+cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
+  awk '$4 == "0A" {{ n = split($2, a, ":"); print a[n] }}'
+part ip
+if command -v ip >/dev/null 2>&1; then
+  bounded 5 ip -d -j addr 2>/dev/null || bounded 5 ip -j addr 2>/dev/null
+fi
+part net
+for i in /sys/class/net/*; do
+  name=${{i##*/}} state= type=
+  {{ IFS= read -r state <"$i/operstate"; IFS= read -r type <"$i/type"; }} 2>/dev/null
+  kind=
+  if [ -e "$i/bridge" ]; then kind=bridge; elif [ -e "$i/bonding" ]; then kind=bond
+  elif [ ! -e "$i/device" ]; then kind=virtual; fi
+  echo "$name $type $state $kind"
+done
+part claims
+if cd "$W/instances" 2>/dev/null; then
+  set +f
+  grep -H '' */claim /dev/null 2>/dev/null | sed 's/^/F /'
+fi
+part nvidia
+if command -v nvidia-smi >/dev/null 2>&1; then
+  bounded 15 nvidia-smi {_QUERY} 2>&1
+  printf '\n== status %s\n' "$?"
+fi
+part end
+exit 0
+"""
+)
+"""Argument: the work directory."""
+
+_COUNTED = re.compile(r"^\d+$")
+
+
+def sections(stdout: str) -> dict[str, str]:
+    """The script's output by section; a section that was cut off holds what came of it."""
+    found: dict[str, str] = {}
+    for part in ("\n" + stdout).split("\n" + SECTION)[1:]:
+        name, _, body = part.partition("\n")
+        found[name.strip()] = body.strip("\n")
+    return found
+
+
+def parse(stdout: str, fallback_address: str = "") -> HostFacts:
+    """The facts that the output holds. `fallback_address` stands in where it names no address."""
+    part = sections(stdout)
+    accelerators, note = nvidia(part.get("nvidia"))
+    interfaces = by_ip(part.get("ip", "")) or by_sys(part.get("net", ""))
+    return HostFacts(
+        boot_id=part.get("boot", "").strip(),
+        hostname=part.get("hostname", "").strip(),
+        address=address(part.get("ssh", ""), interfaces, fallback_address),
+        home=part.get("home", ""),
+        accelerators=accelerators,
+        accelerator_note=note,
+        interfaces=interfaces,
+        listening=frozenset(hex_ports(part.get("tcp", ""))),
+        ephemeral=ephemeral(part.get("ephemeral", "")),
+        claims=tuple(status.claims(status.parse(part.get("claims", "")))),
+        missing_tools=tuple(part.get("tools", "").split()),
+    )
+
+
+def nvidia(text: str | None) -> tuple[tuple[Accelerator, ...], str]:
+    """Accelerators from nvidia-smi's query, and what it said instead of some of them.
+
+    None or an empty text: there is no nvidia-smi. `[N/A]` memory counts as unknown (0).
+    """
+    if not text or not text.strip():
+        return (), ""
+    body, mark, code = text.rpartition("== status ")
+    if not mark:
+        body, code = text, "unknown, it did not end"
+    found, other = [], []
+    for line in body.splitlines():
+        fields = next(csv.reader(io.StringIO(line), skipinitialspace=True), [])
+        if len(fields) >= 4 and _COUNTED.match(fields[0].strip()):
+            # A name may hold commas; index and uuid stand before it, memory after it.
+            found.append(
+                Accelerator(
+                    index=int(fields[0]),
+                    uuid=fields[1].strip(),
+                    vendor="nvidia",
+                    type=", ".join(f.strip() for f in fields[2:-1]),
+                    memory_mib=_mib(fields[-1]),
+                )
+            )
+        elif line.strip():
+            other.append(line.strip())
+    code = code.strip()
+    if code != "0" and not other:
+        other.append(f"nvidia-smi ended with status {code}")
+    return tuple(sorted(found, key=lambda a: a.index)), "; ".join(other)[:500]
+
+
+def _mib(text: str) -> int:
+    number = text.strip().split(" ")[0]
+    return int(number) if _COUNTED.match(number) else 0
+
+
+def by_ip(text: str) -> tuple[Interface, ...]:
+    """Interfaces from `ip -j addr`, with the link kind where `-d` was understood."""
+    try:
+        rows: Any = json.loads(text) if text.strip() else []
+    except ValueError:
+        return ()
+    found = []
+    for row in rows if isinstance(rows, list) else []:
+        if not isinstance(row, dict) or not row.get("ifname"):
+            continue
+        flags = row.get("flags", [])
+        addresses = [
+            str(a["local"])
+            for a in row.get("addr_info", [])
+            if isinstance(a, dict) and a.get("local") and a.get("scope") != "link"
+        ]
+        found.append(
+            Interface(
+                name=str(row["ifname"]),
+                addresses=tuple(addresses),
+                up="UP" in flags and row.get("operstate") != "DOWN",
+                loopback="LOOPBACK" in flags,
+                kind=str((row.get("linkinfo") or {}).get("info_kind", "")),
+            )
+        )
+    return tuple(found)
+
+
+def by_sys(text: str) -> tuple[Interface, ...]:
+    """Interfaces from /sys/class/net: no addresses, and only the kinds that show there."""
+    found = []
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) < 3 or words[0] == "*":
+            continue
+        loopback = words[1] == "772"  # ARPHRD_LOOPBACK
+        kind = words[3] if len(words) > 3 and not loopback else ""
+        found.append(
+            Interface(name=words[0], up=words[2] in ("up", "unknown"), loopback=loopback, kind=kind)
+        )
+    return tuple(found)
+
+
+def address(ssh: str, interfaces: Sequence[Interface], fallback: str) -> str:
+    """Where the others reach the host: the address our connection arrived at.
+
+    An arrival at a loopback address counts only where we reached the host by one ourselves (it is
+    this machine); otherwise a jump ended there, and the fallback or the only routable address is
+    better.
+    """
+    words = ssh.split()
+    arrived = words[2] if len(words) == 4 and _is_address(words[2]) else ""
+    if arrived and not _is_loopback(arrived):
+        return arrived
+    if _is_loopback(fallback):
+        return arrived or (fallback if _is_address(fallback) else "127.0.0.1")
+    if fallback:
+        return fallback
+    physical = [i for i in interfaces if i.up and not i.loopback and not i.kind]
+    routable = [a for i in physical for a in i.addresses]
+    return routable[0] if len(routable) == 1 else arrived
+
+
+def _is_loopback(text: str) -> bool:
+    return text == "localhost" or (_is_address(text) and ip_address(text).is_loopback)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def hex_ports(text: str) -> list[int]:
+    """Ports from the hexadecimal words of /proc/net/tcp."""
+    return [int(w, 16) for w in text.split() if re.fullmatch(r"[0-9A-Fa-f]{4}", w)]
+
+
+def ephemeral(text: str) -> tuple[int, int]:
+    """The kernel's range for outgoing connections; its default where it is not readable."""
+    words = text.split()
+    if len(words) == 2 and all(_COUNTED.match(w) for w in words):
+        return int(words[0]), int(words[1])
+    return 32768, 60999
