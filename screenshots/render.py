@@ -23,9 +23,10 @@ from pathlib import Path
 from rich.cells import split_graphemes
 
 SVG = "http://www.w3.org/2000/svg"
-FONTS = '"Fira Code", "Noto Sans Mono CJK SC", monospace'
-ADVANCE = 0.6
-"""Width of a Fira Code glyph in ems."""
+FONTS = '"Fira Code", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", monospace'
+"""In this order, a mark that Fira Code lacks comes from a font in which it is one cell wide."""
+ADVANCE = 1200 / 1950
+"""Width of a Fira Code glyph in ems: its advance over its units per em."""
 
 CONVERT_TIMEOUT_S = 60.0
 BLANK = {" ", "\u00a0"}

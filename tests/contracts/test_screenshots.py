@@ -83,6 +83,25 @@ async def test_chinese_and_ascii_lines_of_equal_width_end_at_the_same_pixel(tmp_
     assert len(rows) == 1, f"the bars of the two lines do not line up: {rows}"
 
 
+class Word(App[None]):
+    """One long word in the bars' colour, and room behind it to drift into."""
+
+    CSS = "Screen { background: black; }"
+
+    def compose(self) -> ComposeResult:
+        yield Static(Text("M" * 36, style=f"rgb({BAR[0]},{BAR[1]},{BAR[2]})"))
+
+
+@pytest.mark.needs("rsvg-convert")
+async def test_a_long_word_does_not_drift_off_its_cells(tmp_path: Path) -> None:
+    svg, png = save(await exported(Word()), tmp_path / "word")
+    left = float(re.search(r"translate\((\d+), 41\)", svg.read_text(encoding="utf-8"))[1])  # type: ignore[index]
+    rows = pixels(png.read_bytes())[41:]  # below the window's title and its red button
+    inked = [x - left for row in rows for x, (r, g, _) in enumerate(row) if r > 100 > g]
+    assert 0 <= min(inked) < 12.2, "the first letter is in the first cell"
+    assert 35 * 12.2 < max(inked) < 36 * 12.2, "the last letter is in the last cell"
+
+
 async def test_each_run_is_placed_at_its_cell() -> None:
     svg = place_runs(await exported(Bars()))
     placed = re.findall(r'<text x="([\d.]+)"[^>]*>([^<]+)</text>', svg)
