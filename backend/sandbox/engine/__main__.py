@@ -18,6 +18,7 @@ from backend.sandbox.engine import core, failures, flags, switches
 from backend.sandbox.engine.config import VERSION, EngineConfig, from_environment
 from backend.sandbox.engine.log import Log
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BANNER = """
        █     █     █▄   ▄█
  ▄▄ ▄█ █     █     █ ▀▄▀ █  version {}
@@ -53,12 +54,6 @@ def _die(chosen: switches.Switches) -> None:
         raise failures.StartFailure(text, chosen.die)
 
 
-def _stop_early(child: int) -> None:
-    """Told to stop before the event loop listens to signals."""
-    os.kill(child, signal.SIGTERM)
-    os._exit(0)
-
-
 def serve(argv: list[str]) -> int:
     """Run one engine to its end; returns the exit code."""
     try:
@@ -68,7 +63,7 @@ def serve(argv: list[str]) -> int:
         http = _bind(config)
         _show_start(config)
         child = core.fork(config, http)
-        signal.signal(signal.SIGTERM, lambda *_: _stop_early(child[0]))
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # until the loop listens to them
         import asyncio
 
         from backend.sandbox.engine.process import Process

@@ -110,7 +110,6 @@ class Core:
                 f"zmq.error.ZMQError: {e.strerror} (addr='{where}')\n"
             )
             sys.stderr.flush()
-            self._send({"event": "wedged"})
             # The real one neither serves, exits nor listens to SIGTERM then.
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -57,6 +57,7 @@ class Process:
         self._log = Log("APIServer")
         self._stopping = asyncio.Event()
         self._code = 0
+        self._told_early = False
 
     async def run(self) -> int:
         """Serve until told to stop or the core is gone; returns the exit code.
@@ -67,9 +68,13 @@ class Process:
         engine = Engine(self._config, self._switches, self._log)
         listening = asyncio.create_task(engine.listen(await AsyncLink.over(self._core_socket)))
         try:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            stops = (signal.SIGTERM, signal.SIGINT)
+            for number in stops:
                 loop.add_signal_handler(number, self._told_to_stop, loop, engine)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
             await self._wait_ready(engine)
+            if self._told_early:
+                self._told_to_stop(loop, engine)
             config = uvicorn.Config(
                 App(engine), loop="asyncio", http="h11", ws="none", lifespan="off",
                 interface="asgi3", log_config=None, access_log=False, proxy_headers=False,
@@ -82,8 +87,8 @@ class Process:
         return self._code
 
     async def _wait_ready(self, engine: Engine) -> None:
-        """Wait for the core, or for the order to stop."""
-        events = (engine.ready, engine.dead, self._stopping)
+        """Wait for the core. As in vLLM, an engine whose core is wedged is deaf to SIGTERM."""
+        events = (engine.ready, engine.dead)
         waits = [asyncio.create_task(e.wait()) for e in events]
         await asyncio.wait(
             waits, timeout=self._config.ready_timeout_s, return_when=asyncio.FIRST_COMPLETED
@@ -91,16 +96,15 @@ class Process:
         for task in waits:
             task.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
-        if self._stopping.is_set():
-            return
         if engine.dead.is_set():
             raise failures.CORE_FAILED
         if not engine.ready.is_set():
             raise failures.core_timeout(self._config.ready_timeout_s)
 
     def _told_to_stop(self, loop: asyncio.AbstractEventLoop, engine: Engine) -> None:
-        if engine.wedged.is_set():
-            return  # as in vLLM, an engine whose core never got ready is deaf to SIGTERM
+        if not engine.ready.is_set():
+            self._told_early = True
+            return
         loop.call_later(self._switches.slow_stop, self._stopping.set)
 
     async def _serve(self, engine: Engine, server: _Server) -> None:
@@ -136,7 +140,7 @@ class Process:
         """The `die_after` switch, also when it is set while the engine serves."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        while not 0 < self._switches.die_after <= loop.time() - began:  # noqa: ASYNC110 (a switch)
+        while not 0 < self._switches.die_after <= loop.time() - began:
             await asyncio.sleep(_TICK_S)
         if self._switches.die_message:
             sys.stderr.write(self._switches.die_message + "\n")

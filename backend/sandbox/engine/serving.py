@@ -57,7 +57,6 @@ class Engine:
         self.aborted = asyncio.Event()
         self.dead = asyncio.Event()
         self.ready = asyncio.Event()
-        self.wedged = asyncio.Event()
         self.idle = asyncio.Event()
         self.idle.set()
         self._slots = asyncio.Semaphore(config.max_num_seqs)
@@ -78,8 +77,6 @@ class Engine:
             event = message.get("event")
             if event == "ready":
                 self.ready.set()
-            elif event == "wedged":
-                self.wedged.set()
             elif event == "expired":
                 self.metrics.expired.add()
             else:
