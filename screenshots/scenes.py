@@ -24,26 +24,29 @@ def console(theme: str) -> Callable[[], Console]:
 QWEN = ("G",)
 """The group that serves is the last of the list."""
 
-VIEWS: dict[str, tuple[str, ...]] = {
-    "groups": ("G",),
-    "group": (*QWEN, "enter"),
-    "forming": ("j", "j", "enter"),
-    "config-changed": ("j", "enter"),
-    "scale": (*QWEN, "enter", "S"),
-    "restart": (*QWEN, "enter", "r"),
-    "logs": (*QWEN, "enter", "j", "l"),
-    "hosts": ("2",),
-    "events": ("3",),
-    "help": ("question_mark",),
+VIEWS: dict[str, tuple[tuple[str, ...], str]] = {
+    "groups": (QWEN, "Partially ready"),
+    "group": ((*QWEN, "enter"), "qwen3-32b-d0"),
+    "forming": (("j", "j", "enter"), "glm-5-d1"),
+    "config-changed": (("j", "enter"), "Config changed"),
+    "scale": ((*QWEN, "enter", "S", "plus"), "Scale qwen3-32b"),
+    "restart": ((*QWEN, "enter", "r"), "Restart qwen3-32b?"),
+    "logs": ((*QWEN, "enter", "l"), "following"),
+    "hosts": (("2",), "key unknown"),
+    "events": (("3",), "router started with 3 peers"),
+    "help": (("question_mark",), "Keys"),
 }
-"""Name of a view -> the keys that lead there from the first screen."""
+"""Name of a view -> the keys that lead there from the first screen, and words it must show."""
+
+
+def scene(view: str, theme: str, size: tuple[int, int], name: str) -> Scene:
+    """The picture `name` of a view."""
+    keys, shows = VIEWS[view]
+    return Scene(f"{name}-{size[0]}x{size[1]}", console(theme), size, keys, shows)
+
 
 SCENES = [
-    *(
-        Scene(f"{name}-{columns}x{rows}", console("dark"), (columns, rows), keys)
-        for name, keys in VIEWS.items()
-        for columns, rows in SIZES
-    ),
-    Scene("groups-light-80x24", console("light"), (80, 24), VIEWS["groups"]),
-    Scene("group-light-160x50", console("light"), (160, 50), VIEWS["group"]),
+    *(scene(view, "dark", size, view) for view in VIEWS for size in SIZES),
+    scene("groups", "light", (80, 24), "groups-light"),
+    scene("group", "light", (160, 50), "group-light"),
 ]

@@ -9,9 +9,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +32,15 @@ LOOKS = 100
 class Scene:
     """One picture: `app` builds the console on fixed data, `keys` lead to the view.
 
-    `size` is columns and rows. `name` is the file's name without its suffix.
+    `size` is columns and rows. `name` is the file's name without its suffix. `shows` are words of
+    one style that prove the keys led to the right view.
     """
 
     name: str
     app: Callable[[], App[Any]]
     size: tuple[int, int]
     keys: tuple[str, ...] = ()
+    shows: str = ""
     title: str = "pdtui"
 
 
@@ -51,8 +56,17 @@ async def at_rest(pilot: Pilot[Any], title: str) -> str:
     raise RenderError(f"the view still changed after {LOOKS} looks: its data or clock is not fixed")
 
 
+def words(exported: str) -> str:
+    """The text of an exported screenshot, its runs one after the other."""
+    runs = re.findall(r"<text[^>]*>([^<]*)</text>", exported)
+    return unescape("\n".join(runs)).replace("\u00a0", " ")
+
+
 async def shoot(scene: Scene, folder: Path, *, zoom: float = 1.0) -> tuple[Path, Path]:
-    """Draws one scene into `folder`; returns the SVG's and the PNG's path."""
+    """Draws one scene into `folder`; returns the SVG's and the PNG's path.
+
+    Raises RenderError when the view never rests, or lacks what it should show.
+    """
     app = scene.app()
     app.animation_level = "none"
     async with app.run_test(size=scene.size) as pilot:
@@ -61,6 +75,8 @@ async def shoot(scene: Scene, folder: Path, *, zoom: float = 1.0) -> tuple[Path,
             await pilot.press(key)
             await at_rest(pilot, scene.title)
         exported = await at_rest(pilot, scene.title)
+    if scene.shows not in words(exported):
+        raise RenderError(f"{scene.name}: no {scene.shows!r} after {' '.join(scene.keys)}")
     return save(exported, folder / scene.name, zoom=zoom)
 
 
@@ -89,6 +105,7 @@ def main(argv: list[str] | None = None) -> int:
     # A picture must not depend on who draws it.
     os.environ.pop("NO_COLOR", None)
     os.environ.update(COLORTERM="truecolor", LANG="C.UTF-8", TZ="UTC")
+    time.tzset()
     from screenshots.scenes import SCENES
 
     try:

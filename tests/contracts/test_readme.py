@@ -38,13 +38,13 @@ def test_the_example_is_a_valid_2p1d_document() -> None:
 
 def test_the_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    documents = [README, (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), makefile]
-    named = {name for text in documents for name in re.findall(r"\bmake ([a-z]+)", text)}
+    documents = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", documents, re.MULTILINE))
     targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
-    phony = set(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split())  # type: ignore[index]
-    assert {"demo", "test", "check", "bench", "shots"} <= targets == phony
-    assert named & targets, "the documents name no target"
-    assert (named - targets) <= {"says"}, f"no such target: {named - targets}"
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert phony
+    assert targets == set(phony[1].split())
+    assert {"demo", "test", "check", "bench", "shots"} <= named <= targets
 
 
 def test_the_keys_are_the_commands_keys() -> None:

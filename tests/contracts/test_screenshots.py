@@ -157,11 +157,19 @@ class Counter(App[None]):
 
 @pytest.mark.needs("rsvg-convert")
 async def test_a_scene_is_drawn_after_its_keys(tmp_path: Path) -> None:
-    svg, png = await shoot(Scene("keys", Counter, (30, 3), keys=("x", "y")), tmp_path)
+    scene = Scene("keys", Counter, (30, 3), keys=("x", "y"), shows="pressed 2")
+    svg, png = await shoot(scene, tmp_path)
     assert (svg.name, png.name) == ("keys.svg", "keys.png")
     text = " ".join(re.findall(r"<text [^>]*>([^<]+)</text>", svg.read_text(encoding="utf-8")))
     assert "pressed 2" in text
     assert len(pixels(png.read_bytes())) > 60
+
+
+async def test_a_scene_whose_keys_lead_elsewhere_is_refused(tmp_path: Path) -> None:
+    scene = Scene("keys", Counter, (30, 3), keys=("x",), shows="pressed 2")
+    with pytest.raises(RenderError, match="keys: no 'pressed 2' after x"):
+        await shoot(scene, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 async def test_a_view_that_never_rests_is_refused() -> None:
