@@ -1,8 +1,9 @@
 """Processes of this machine as /proc shows them, and ending those that belong to one run.
 
 A process belongs to a run when its environment carries the run's mark, when it is in the session
-of a recorded leader whose pid and start time both match, or when it descends from such a one.
-Routers and engine cores overwrite their environment, so the mark alone is not enough.
+of a recorded leader whose pid and start time both match, when it has no environment left at all and
+works in one of the run's homes, or when it descends from such a one. Routers and engine cores
+overwrite their environment, so the mark alone is not enough.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,17 @@ def _marked(pid: int, run_id: str) -> bool:
     return f"{MARK}={run_id}".encode() in environ.split(b"\0")
 
 
+def _nameless(pid: int, homes: Sequence[Path]) -> bool:
+    """Whether a process overwrote its environment and has its working directory in a home."""
+    try:
+        if Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0 "):
+            return False
+        place = Path(os.readlink(f"/proc/{pid}/cwd"))
+    except OSError:
+        return False
+    return any(place.is_relative_to(home) for home in homes)
+
+
 def _recorded_sessions(homes: Iterable[Path]) -> Iterator[tuple[int, int]]:
     """(pid, start) of each leader and supervisor an instance directory of `homes` names."""
     boot = boot_id()
@@ -90,8 +102,8 @@ def _recorded_sessions(homes: Iterable[Path]) -> Iterator[tuple[int, int]]:
 
 def belonging(run_id: str, homes: Iterable[Path] = (), roots: Iterable[int] = ()) -> list[Process]:
     """The living processes of a run but this one; all descendants of `roots` (pids) count."""
-    table = every()
-    known = {p.pid for p in table.values() if _marked(p.pid, run_id)}
+    table, homes = every(), list(homes)
+    known = {pid for pid in table if _marked(pid, run_id) or _nameless(pid, homes)}
     recorded = list(_recorded_sessions(homes))
     leading = {pid for pid, _ in recorded}
     sessions = set()
