@@ -13,7 +13,15 @@ from yaml.constructor import ConstructorError, SafeConstructor
 
 from backend.domain.catalogue import complaints
 from backend.domain.errors import Invalid, Problem
-from backend.domain.mode import Catalogue, EngineRecipe, LayoutFacts, Mode, VendorRecipe, WorkerApi
+from backend.domain.mode import (
+    Catalogue,
+    EngineRecipe,
+    LayoutFacts,
+    Mode,
+    RouterRecipe,
+    VendorRecipe,
+    WorkerApi,
+)
 
 Keys = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -115,6 +123,12 @@ class _Builder:
         vendors = self._all("vendors", VendorRecipe)
         engines = self._all("engines", EngineRecipe)
         self._all("apis", WorkerApi)
+        for name, (body, source) in self.raw["routers"].items():
+            if isinstance(body, dict):
+                body = {"program": name, "command": [], "membership_update": "manual", **body}
+            self._validate(RouterRecipe, body, source, ("routers", name))
+        if self.problems:
+            raise Invalid(*self.problems)
         modes: dict[str, Mode] = {}
         for name, (body, source) in self.raw["modes"].items():
             mode = self._mode(name, body, source)

@@ -128,11 +128,12 @@ def render_router(
     argv += user
     env |= _texts(resolved.env, "the router role", renderer)
     renderer.finish(place.instance or "router")
+    shared = catalogue.engine(resolved.engine).default_image
     same = not own or _basename(argv[0]) == _basename(recipe.command[0] if recipe.command else "")
     return LaunchSpec(
         argv=tuple(argv),
         env=env,
-        image=_image(resolved, recipe.default_image, place),
+        image=_image(resolved, recipe.default_image or shared, place),
         health_path=resolved.env.get(HEALTH_ENV, recipe.health_path if same else None),
         stop_grace_s=recipe.stop_grace_s,
         **_seat(place),
