@@ -12,7 +12,7 @@ TESTS ?=#     what `make test` runs, default all:      make test TESTS=tests/uni
 JOBS ?= 2#    worker processes of the fast tests
 CANDIDATES := python3.11 python3.12 python3.13 python3
 
-.PHONY: help venv demo test check format bench shots pins clean
+.PHONY: help venv demo test check format bench shots pins clean gone
 .DEFAULT_GOAL := help
 
 help:
@@ -49,8 +49,8 @@ bench: $(STAMP)
 shots: $(STAMP)
 	@$(PY) -m screenshots.shoot $(ARGS)
 
-# A venv that works is kept: an interpreter older than 3.11, or one that is gone, is replaced.
-$(STAMP): pyproject.toml constraints.txt
+# A venv that works is kept; one whose interpreter is gone, or older than 3.11, is built anew.
+$(STAMP): pyproject.toml constraints.txt $(if $(shell $(PY) -c 'print(1)' 2>/dev/null),,gone)
 	@set -eu; \
 	if ! $(PY) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	  chosen=; bare=; \
@@ -71,6 +71,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PIP) install -qq --constraint constraints.txt hatchling editables; \
 	$(PIP) install -qq --no-build-isolation --constraint constraints.txt --editable '.[dev,demo]'; \
 	touch $@
+
+gone:
 
 pins:
 	@set -eu; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \

@@ -28,6 +28,7 @@ FONTS = '"Fira Code", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", monospace'
 ADVANCE = 1200 / 1950
 """Width of a Fira Code glyph in ems: its advance over its units per em."""
 
+PACKAGES = "apt install librsvg2-bin fonts-dejavu-core fonts-firacode fonts-noto-cjk"
 CONVERT_TIMEOUT_S = 60.0
 BLANK = {" ", "\u00a0"}
 
@@ -128,13 +129,28 @@ def _restyle(root: ET.Element, font_size: float) -> None:
         style.text = css
 
 
+def check_fonts() -> None:
+    """Raises RenderError naming the fonts that are missing; does nothing where none can be listed.
+
+    Without them a picture is still drawn, from fonts that are not a cell wide.
+    """
+    if shutil.which("fc-list") is None:
+        return
+    command = ["fc-list", ":", "family"]
+    try:
+        listed = subprocess.run(
+            command, capture_output=True, text=True, timeout=CONVERT_TIMEOUT_S, check=True
+        ).stdout
+    except (subprocess.SubprocessError, OSError) as error:
+        raise RenderError(f"the fonts cannot be listed: {error}") from error
+    if missing := [name for name in re.findall(r'"([^"]+)"', FONTS) if name not in listed]:
+        raise RenderError(f"no font {', '.join(missing)}. On Debian and Ubuntu: {PACKAGES}")
+
+
 def to_png(svg: Path, png: Path, *, zoom: float = 1.0) -> None:
     """Draws `svg` into `png`. Raises RenderError without rsvg-convert, and when it fails."""
     if shutil.which("rsvg-convert") is None:
-        raise RenderError(
-            "rsvg-convert is not installed. On Debian and Ubuntu: "
-            "apt install librsvg2-bin fonts-dejavu-core fonts-firacode fonts-noto-cjk"
-        )
+        raise RenderError(f"rsvg-convert is not installed. On Debian and Ubuntu: {PACKAGES}")
     command = ["rsvg-convert", "--zoom", str(zoom), "--output", str(png), str(svg)]
     try:
         done = subprocess.run(
@@ -162,6 +178,7 @@ def main(argv: list[str]) -> int:
     source = Path(argv[0])
     target = Path(argv[1]) if len(argv) == 2 else source.with_suffix(".png")
     try:
+        check_fonts()
         placed = target.with_suffix(".svg")
         placed.write_text(place_runs(source.read_text(encoding="utf-8")), encoding="utf-8")
         to_png(placed, target)

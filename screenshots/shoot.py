@@ -21,7 +21,7 @@ from typing import Any
 from textual.app import App
 from textual.pilot import Pilot
 
-from screenshots.render import RenderError, save
+from screenshots.render import RenderError, check_fonts, save
 
 HERE = Path(__file__).parent
 LOOKS = 100
@@ -109,6 +109,7 @@ def main(argv: list[str] | None = None) -> int:
     from screenshots.scenes import SCENES
 
     try:
+        check_fonts()
         asyncio.run(shoot_all(chosen(SCENES, options.names), options.folder, options.zoom))
     except RenderError as error:
         print(error, file=sys.stderr)

@@ -14,7 +14,8 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from screenshots.render import RenderError, pieces, place_runs, save
+from screenshots import render
+from screenshots.render import RenderError, check_fonts, pieces, place_runs, save
 from screenshots.shoot import Scene, at_rest, chosen, shoot
 
 BAR = (255, 0, 170)
@@ -184,6 +185,14 @@ def test_scenes_are_chosen_by_name() -> None:
     assert chosen(scenes, ["b"]) == scenes[1:]
     with pytest.raises(RenderError, match="no scene c; there are a, b"):
         chosen(scenes, ["c"])
+
+
+@pytest.mark.needs("fc-list")
+def test_a_missing_font_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_fonts()
+    monkeypatch.setattr(render, "FONTS", '"Fira Code", "No Such Font", monospace')
+    with pytest.raises(RenderError, match=r"no font No Such Font\. .*fonts-firacode"):
+        check_fonts()
 
 
 @pytest.mark.parametrize("svg", ["not xml", "<svg xmlns='http://www.w3.org/2000/svg'/>"])
