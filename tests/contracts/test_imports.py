@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCREEN = {"textual", "plotext"}
-"""Not rich: httpx imports it for a command line of its own. The linter forbids it in our imports."""
+"""Not rich: httpx imports it for a command line of its own. The linter keeps it out of ours."""
 SERVER = {"fastapi", "starlette", "uvicorn", "asyncssh"}
 
 

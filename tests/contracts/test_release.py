@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
+import zipfile
 from importlib.metadata import requires, version
 from pathlib import Path
 
@@ -74,6 +76,25 @@ def test_what_is_installed_is_what_is_pinned() -> None:
     names = closure({canonicalize_name(r.name) for r in declared()})
     here = {name: Version(version(name)) for name in names}
     assert here == {name: pinned.get(name) for name in names}
+
+
+def test_the_wheel_holds_every_file_of_the_packages(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    held = set(zipfile.ZipFile(wheel).namelist())
+    ours = {
+        str(path.relative_to(ROOT))
+        for package in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert "modes/pd-modes.yaml" in ours
+    assert not (missing := ours - held), f"not in the wheel: {missing}"
+    assert not (extra := {name for name in held - ours if ".dist-info/" not in name}), extra
 
 
 def test_the_licence_is_the_one_that_is_named() -> None:
