@@ -89,6 +89,7 @@ def main() -> int:
     if argv[:1] != ["serve"]:
         sys.stderr.write("usage: vllm serve [model_tag] [options]\n")
         return 2
+    Path("/proc/self/comm").write_text("vllm")  # as a console script is named
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     return serve(argv[1:])
 

@@ -103,7 +103,7 @@ async def test_one_prefill_one_decode_behind_the_real_router(tmp_path, sandbox):
         connection.close()
         await connection.wait_closed()
     names = sorted(p.name for p in await sandbox.leftovers())
-    assert names == ["VLLM::EngineCor"] * 2 + ["python"] * 2 + ["vllm::router"]
+    assert names == ["VLLM::EngineCor"] * 2 + ["vllm"] * 2 + ["vllm::router"]
     await sandbox.close()
     assert await sandbox.leftovers() == []
 
