@@ -18,6 +18,7 @@ from typing import Any
 from backend.domain.deployment import Deployment
 from backend.domain.inherit import roles_of
 from backend.domain.mode import Catalogue
+from backend.domain.shell import join
 
 SHOWN = 12
 """Hex digits of a revision that people see."""
@@ -111,7 +112,9 @@ def _differ(path: str, old: Any, new: Any) -> Iterator[str]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in [*old, *(k for k in new if k not in old)]:
             inner = f"{path}.{key}" if path else str(key)
-            if key not in new:
+            if _structural(inner):
+                yield from _differ(inner, old.get(key, {}), new.get(key, {}))
+            elif key not in new:
                 yield f"{inner}: removed (was {_show(inner, old[key])})"
             elif key not in old:
                 yield f"{inner}: added {_show(inner, new[key])}"
@@ -121,6 +124,11 @@ def _differ(path: str, old: Any, new: Any) -> Iterator[str]:
         yield from _lists(path, old, new)
     else:
         yield f"{path}: {_show(path, old)} -> {_show(path, new)}"
+
+
+def _structural(path: str) -> bool:
+    """Whether a path only groups fields, so that its absence is no value of its own."""
+    return path == "spec.roles" or (path.startswith("spec.roles.") and path.count(".") == 2)
 
 
 def _lists(path: str, old: list[Any], new: list[Any]) -> Iterator[str]:
@@ -145,4 +153,10 @@ def _show(path: str, value: Any) -> str:
         return "(secret)"
     if isinstance(value, Mapping) and path.endswith(".env"):
         value = {k: "(secret)" if _SECRET.search(k) else v for k, v in value.items()}
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(v, str) and "\0" not in v for v in value)
+    ):
+        return join(value)
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
