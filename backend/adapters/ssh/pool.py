@@ -177,10 +177,10 @@ class SshPool:
         async with link.session(timeout) as conn:
             try:
                 reply = await sessions.exchange(conn, sent, timeout, self._max_output)
-            except sessions.Overdue as overdue:
-                await sessions.kill(conn, overdue.reply)
-                raise _overdue(host, timeout) from None
-            except sessions.TooMuch:
+            except sessions.Unruly as unruly:
+                await sessions.kill(conn, unruly.reply)
+                if isinstance(unruly, sessions.Overdue):
+                    raise _overdue(host, timeout) from None
                 raise RemoteFailed.of(
                     "host.output",
                     f"host {host.name}: a command wrote more than {self._max_output} bytes.",

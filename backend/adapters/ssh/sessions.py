@@ -21,23 +21,31 @@ SLACK_S = 4.0
 _CHUNK = 1 << 16
 
 
-class Overdue(Exception):
-    """The remote end did not even report its own deadline; `reply` is what it had said."""
+class Unruly(Exception):
+    """A command that has to be killed from here; `reply` is what it had said."""
 
     def __init__(self, reply: wire.Reply) -> None:
         super().__init__()
         self.reply = reply
 
 
-class TooMuch(Exception):
+class Overdue(Unruly):
+    """The remote end did not even report its own deadline."""
+
+
+class TooMuch(Unruly):
     """More output than allowed."""
+
+
+class _Full(Exception):
+    """A stream went over its limit."""
 
 
 async def _collect(reader: asyncssh.SSHReader[bytes], into: bytearray, limit: int) -> None:
     while chunk := await reader.read(_CHUNK):
         into += chunk
         if len(into) > limit:
-            raise TooMuch
+            raise _Full
 
 
 async def exchange(
@@ -60,6 +68,8 @@ async def exchange(
                 process.close()
     except TimeoutError:
         raise Overdue(wire.parse(sent.token, bytes(out), bytes(err))) from None
+    except _Full:
+        raise TooMuch(wire.parse(sent.token, bytes(out), bytes(err))) from None
     reply = wire.parse(sent.token, bytes(out), bytes(err))
     if reply.exit is None and process.exit_status in wire.KILLED and reply.begun:
         return wire.Reply(True, reply.stdout, reply.stderr, -1)
@@ -109,15 +119,15 @@ p=$1
 set -f
 set -- $s
 [ "${20}" = "$START" ] || exit 0
-if [ "$3" = "$p" ] || [ "$3" = "$2" ]; then kill -KILL -- "-$3"; else kill -KILL "$p"; fi
+if [ "$3" = "$p" ] || [ "$3" = "$2" ]; then kill -KILL "-$3"; else kill -KILL "$p"; fi
 """
 
 
 async def kill(conn: asyncssh.SSHClientConnection, reply: wire.Reply) -> None:
-    """Kill an overdue script's process group, known by pid and start time, as well as we can.
+    """Kill a script's process group, known by pid and start time, as well as we can.
 
-    Only needed where the host has no `timeout` program; bounded, and silent about a connection
-    that does not answer, since the caller reports the time-out already.
+    Bounded, and silent about a connection that does not answer, since the caller reports trouble
+    already.
     """
     if not reply.begun or not reply.start:
         return
@@ -134,9 +144,8 @@ async def fenced(
     Raises HostUnreachable when it ends without its end marker.
     """
     begin, end = wire.begin_pattern(token), wire.end_pattern(token)
-    keep = len(token) + 32  # an end marker may arrive in pieces
     held, begun = b"", False
-    while chunk := await process.stdout.read(_CHUNK):
+    while chunk := await _next(process, host):
         held += chunk
         if not begun:
             found = begin.search(held)
@@ -148,18 +157,18 @@ async def fenced(
             if ended.start():
                 yield held[: ended.start()]
             return
-        cut = _safe(held, keep)
+        cut = wire.clear_of_end(held, token)
         if cut:
             yield held[:cut]
             held = held[cut:]
     raise lost(host, "its output was followed")
 
 
-def _safe(held: bytes, keep: int) -> int:
-    """How many bytes cannot be the beginning of an end marker: all before the last newline that
-    is close enough to the end."""
-    at = held.rfind(b"\n")
-    return len(held) if at < len(held) - keep else at
+async def _next(process: asyncssh.SSHClientProcess[bytes], host: Host) -> bytes:
+    try:
+        return await process.stdout.read(_CHUNK)
+    except (OSError, asyncssh.Error) as exc:
+        raise lost(host, "its output was followed") from exc
 
 
 async def decoded(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:

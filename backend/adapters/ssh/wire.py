@@ -68,7 +68,7 @@ pdtui_run() {{
 set -- {args}
 eval {script}
 ){source}
-printf '\\n%s %s\\n' {end} "$?"
+printf '%s %s\\n' {end} "$?"
 }}
 pdtui_run
 exit 0
@@ -82,7 +82,7 @@ pdtui_run() {{
 set -- {args}
 eval {script}
 ) </dev/null
-printf '\\n%s %s\\n' {end} "$?"
+printf '%s %s\\n' {end} "$?"
 ) &
 while read -r pdtui_line; do :; done
 trap '' TERM
@@ -148,14 +148,25 @@ def _end(token: str) -> str:
     return f"pdtui-end-{token}"
 
 
+def clear_of_end(held: bytes, token: str) -> int:
+    """How many bytes of `held` are surely no part of an end marker that is still arriving."""
+    marker = _end(token).encode()
+    at = held.find(marker)
+    if at >= 0:
+        return at
+    longest = min(len(marker) - 1, len(held))
+    part = next((n for n in range(longest, 0, -1) if held.endswith(marker[:n])), 0)
+    return len(held) - part
+
+
 def begin_pattern(token: str) -> re.Pattern[bytes]:
     """The begin marker's line; groups: the shell's pid, its start ticks are in the second."""
     return re.compile(rb"\n" + _begin(token).encode() + rb" (\d+) ([^\n]*)\n")
 
 
 def end_pattern(token: str) -> re.Pattern[bytes]:
-    """The end marker's line; group: the exit status."""
-    return re.compile(rb"\n" + _end(token).encode() + rb" (\d+)\n")
+    """The end marker, which follows the body's last byte; group: the exit status."""
+    return re.compile(_end(token).encode() + rb" (\d+)\n")
 
 
 def parse(token: str, stdout: bytes, stderr: bytes) -> Reply:

@@ -1,4 +1,4 @@
-"""A real asyncssh server on a free port, which really runs what it is asked to as local processes."""
+"""A real asyncssh server on a free port, which really runs commands as local processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,8 @@ class Machine:
     logins: int = 0
     forwarding: bool = True
     drop_first: int = 0
+    tcp_dialled: int = 0
+    more_keys: list[asyncssh.SSHKey] = field(default_factory=list)
     port: int = 0
     path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     connections: set[asyncssh.SSHServerConnection] = field(default_factory=set)
@@ -59,13 +61,14 @@ class Machine:
             ) -> bool:
                 if not machine.forwarding:
                     raise asyncssh.ChannelOpenError(1, "administratively prohibited")
+                machine.tcp_dialled += 1
                 return True
 
         self.acceptor = await asyncssh.listen(
             "127.0.0.1",
             self.port,
             server_factory=Server,
-            server_host_keys=[self.key],
+            server_host_keys=[self.key, *self.more_keys],
             authorized_client_keys=str(self.client_key) + ".pub",
             process_factory=self._process,
             sftp_factory=self._sftp,
@@ -119,11 +122,13 @@ class Machine:
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        await process.redirect(
-            stdin=child.stdin, stdout=child.stdout, stderr=child.stderr, send_eof=True
-        )
+        with contextlib.suppress(BrokenPipeError, ConnectionError):
+            await process.redirect(
+                stdin=child.stdin, stdout=child.stdout, stderr=child.stderr, send_eof=True
+            )
         code = await child.wait()
-        await process.stdout.drain()
+        with contextlib.suppress(BrokenPipeError, ConnectionError):
+            await process.stdout.drain()
         if code < 0:
             process.exit_with_signal(signal.Signals(-code).name[3:])
         else:
@@ -150,23 +155,32 @@ def client_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def machine_at(tmp_path: Path, client_key: Path) -> Iterator[object]:
+class MakeMachine:
     """Makes machines; each has its own home and host key."""
 
-    def make(name: str = "node1", **changes: object) -> Machine:
-        home = tmp_path / name
-        home.mkdir(mode=0o700)
-        key = asyncssh.generate_private_key("ssh-ed25519")
-        return Machine(home, key, client_key, **changes)  # type: ignore[arg-type]
+    def __init__(self, folder: Path, client_key: Path) -> None:
+        self._folder, self._client_key = folder, client_key
 
-    return make
+    def __call__(self, name: str = "node1") -> Machine:
+        home = self._folder / name
+        home.mkdir(mode=0o700)
+        return Machine(home, asyncssh.generate_private_key("ssh-ed25519"), self._client_key)
+
+    @staticmethod
+    def entry(machine: Machine) -> Host:
+        """The machine's entry under the name that all of them use."""
+        return machine.host()
 
 
 @pytest.fixture
-async def machine(machine_at: object) -> AsyncIterator[Machine]:
+def machine_at(tmp_path: Path, client_key: Path) -> MakeMachine:
+    return MakeMachine(tmp_path, client_key)
+
+
+@pytest.fixture
+async def machine(machine_at: MakeMachine) -> AsyncIterator[Machine]:
     """One running machine."""
-    made: Machine = machine_at()  # type: ignore[operator]
+    made = machine_at()
     await made.start()
     yield made
     with contextlib.suppress(OSError):
@@ -186,14 +200,21 @@ async def pool(tmp_path: Path) -> AsyncIterator[SshPool]:
     await made.close()
 
 
-async def trust(pool: SshPool, machine: Machine, name: str = "node1") -> Host:
-    """Accept the machine's key and give its entry."""
-    host = machine.host(name)
-    await pool.accept_key(host, machine.key.get_fingerprint())
-    return host
+class Trust:
+    """Accepts a machine's key and gives its entry."""
+
+    async def __call__(self, pool: SshPool, machine: Machine, name: str = "node1") -> Host:
+        host = machine.host(name)
+        await pool.accept_key(host, machine.key.get_fingerprint())
+        return host
 
 
 @pytest.fixture
-async def host(pool: SshPool, machine: Machine) -> Host:
+def trusted() -> Trust:
+    return Trust()
+
+
+@pytest.fixture
+async def host(pool: SshPool, machine: Machine, trusted: Trust) -> Host:
     """The running machine's entry, its key accepted."""
-    return await trust(pool, machine)
+    return await trusted(pool, machine)
