@@ -26,6 +26,8 @@ from backend.domain.mode import (
 Keys = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 FORMAT = 1
+MOST_NODES = 100_000
+"""Values of one file, aliases counted each time: far above any catalogue, and bounded."""
 SECTIONS = ("version", "layouts", "vendors", "engines", "routers", "apis", "modes")
 NAMED = SECTIONS[2:]
 
@@ -93,7 +95,8 @@ class _Builder:
         if source.data.get("version") != FORMAT:
             self.problems.append(source.problem(("version",), f"must be {FORMAT}"))
         for section, entries in self.raw.items():
-            found = source.data.get(section) or {}
+            found = source.data.get(section)
+            found = {} if found is None else found
             if not isinstance(found, dict):
                 self.problems.append(source.problem((section,), "must be a mapping of names"))
                 continue
@@ -218,8 +221,24 @@ class _Reader(SafeConstructor):
     def __init__(self, source: _Source) -> None:
         super().__init__()
         self.source = source
+        self.nodes = 0
+        self.open: set[int] = set()
 
     def plain(self, node: yaml.Node, keys: Keys) -> Any:
+        """`node` as plain data; `keys` is its path."""
+        line = node.start_mark.line + 1
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            raise _unreadable(self.source.path, line, f"more than {MOST_NODES} values")
+        if id(node) in self.open:
+            raise _unreadable(self.source.path, line, "an anchor contains itself")
+        self.open.add(id(node))
+        try:
+            return self._plain(node, keys)
+        finally:
+            self.open.remove(id(node))
+
+    def _plain(self, node: yaml.Node, keys: Keys) -> Any:
         self.source.lines.setdefault(keys, node.start_mark.line + 1)
         if isinstance(node, yaml.SequenceNode):
             return [self.plain(n, (*keys, i)) for i, n in enumerate(node.value)]
