@@ -8,11 +8,12 @@ import pytest
 
 from backend.adapters.recipes import load_catalogue
 from backend.domain.bands import demand, resolve
+from backend.domain.cache import CacheService
 from backend.domain.deployment import Deployment
 from backend.domain.host import Runtime
-from backend.domain.instance import Band
+from backend.domain.instance import Band, LaunchSpec
 from backend.domain.mode import Catalogue
-from backend.domain.render import Place
+from backend.domain.render import Place, Siblings, render_member, render_router
 from backend.domain.worker_calls import Peer
 
 ENGINE_OF = {
@@ -81,6 +82,30 @@ class Kit:
             net_device=net_device,
             instance_dir=f"/home/u/.pdtui/instances/qwen3-32b-{role}-1",
             **more,
+        )
+
+    def member(
+        self,
+        document: Deployment,
+        role: str = "prefill",
+        *,
+        siblings: Siblings | None = None,
+        service: CacheService | None = None,
+        **place: Any,
+    ) -> LaunchSpec:
+        """The launch of one member; `place` goes to `Kit.place`."""
+        mode = self.catalogue.mode_of(document.spec)
+        where = self.place(document, role, **place)
+        return render_member(mode, self.catalogue, document, role, where, siblings, service=service)
+
+    def router(
+        self, document: Deployment, *, peers: tuple[Peer, ...] | None = None, **place: Any
+    ) -> LaunchSpec:
+        """The launch of the router, told of `peers` or of the kit's own."""
+        mode = self.catalogue.mode_of(document.spec)
+        where = self.place(document, "router", **place)
+        return render_router(
+            mode, self.catalogue, document, where, self.peers if peers is None else peers
         )
 
 

@@ -13,6 +13,7 @@ from backend.adapters.recipes import builtin_path, load_catalogue
 from backend.domain.errors import Invalid, NotFound
 from modes import generate
 
+NIXL_PREFILL = "      prefill:\n        bands: &nixl_bands"
 BUILTIN = builtin_path().read_text(encoding="utf-8")
 
 
@@ -93,9 +94,9 @@ def test_an_unknown_mode_names_those_there_are(kit: Any) -> None:
         ("UCX_NET_DEVICES: \"{{net_device}}\"\n        connector", "X: y\n        connector",
          "network: data", "net_device is not used"),
         ("VLLM_NIXL_SIDE_CHANNEL_HOST: \"{{host_ip}}\"",
-         "VLLM_NIXL_SIDE_CHANNEL_HOST: \"{{ host_ip }}\"", "      prefill:\n        bands: &nixl_bands", "no spaces"),
+         "VLLM_NIXL_SIDE_CHANNEL_HOST: \"{{ host_ip }}\"", NIXL_PREFILL, "no spaces"),
         ("VLLM_NIXL_SIDE_CHANNEL_HOST: \"{{host_ip}}\"",
-         "VLLM_NIXL_SIDE_CHANNEL_HOST: \"{{peer.ip}}\"", "      prefill:\n        bands: &nixl_bands", "is a router's"),
+         "VLLM_NIXL_SIDE_CHANNEL_HOST: \"{{peer.ip}}\"", NIXL_PREFILL, "is a router's"),
         ("VLLM_NIXL_SIDE_CHANNEL_HOST: \"{{host_ip}}\"",
          "VLLM_NIXL_SIDE_CHANNEL_HOST: \"{{ports.other}}\"", "bands", "no band 'other'"),
         ("    requires_args: [--enable-igw]", "    requires_args: [--enable-gw]",

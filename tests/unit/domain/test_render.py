@@ -15,25 +15,10 @@ from backend.domain.cache import CacheService
 from backend.domain.errors import Refused
 from backend.domain.instance import LaunchSpec
 from backend.domain.ports import allocate
-from backend.domain.render import Siblings, program_of, render_member, render_router
+from backend.domain.render import Siblings
 from backend.domain.shell import join
 
 CONNECTOR = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'
-
-
-def member(kit: Any, document: Any, role: str = "prefill", **more: Any) -> LaunchSpec:
-    kw = {k: more.pop(k) for k in ("siblings", "service") if k in more}
-    return render_member(
-        kit.catalogue.mode_of(document.spec), kit.catalogue, document, role,
-        kit.place(document, role, **more), kw.get("siblings"), service=kw.get("service"),
-    )  # fmt: skip
-
-
-def router(kit: Any, document: Any, peers: Any = None, **more: Any) -> LaunchSpec:
-    return render_router(
-        kit.catalogue.mode_of(document.spec), kit.catalogue, document,
-        kit.place(document, "router", **more), kit.peers if peers is None else peers,
-    )  # fmt: skip
 
 
 def given_json(launch: LaunchSpec) -> dict[str, Any]:
@@ -43,7 +28,7 @@ def given_json(launch: LaunchSpec) -> dict[str, Any]:
 
 
 def test_the_users_own_arguments_come_after_ours_and_the_platforms_last(kit: Any) -> None:
-    launch = member(kit, kit.document(parameters=["--port 1", "--max-model-len", "8K"]))
+    launch = kit.member(kit.document(parameters=["--port 1", "--max-model-len", "8K"]))
     argv = list(launch.argv)
     assert argv.index("--kv-transfer-config") < argv.index("--max-model-len")
     assert argv[-6:] == [
@@ -52,15 +37,15 @@ def test_the_users_own_arguments_come_after_ours_and_the_platforms_last(kit: Any
 
 
 def test_parallelism_is_automatic_only_where_none_is_written(kit: Any) -> None:
-    assert "--tensor-parallel-size" in member(kit, kit.document(accelerators=2)).argv
-    assert "--tensor-parallel-size" not in member(kit, kit.document(accelerators=1)).argv
-    written = member(kit, kit.document(accelerators=4, parameters=["-dp 4"]))
+    assert "--tensor-parallel-size" in kit.member(kit.document(accelerators=2)).argv
+    assert "--tensor-parallel-size" not in kit.member(kit.document(accelerators=1)).argv
+    written = kit.member(kit.document(accelerators=4, parameters=["-dp 4"]))
     assert "--tensor-parallel-size" not in written.argv
 
 
 def test_env_of_the_role_is_over_the_modes_and_devices_are_the_platforms(kit: Any) -> None:
     env = {"UCX_NET_DEVICES": "mlx5_0:1", "CUDA_VISIBLE_DEVICES": "7", "X": "{{port}}"}
-    launch = member(kit, kit.document(env=env))
+    launch = kit.member(kit.document(env=env))
     assert launch.env["UCX_NET_DEVICES"] == "mlx5_0:1"
     assert launch.env["CUDA_VISIBLE_DEVICES"] == "0,1"
     assert launch.env["X"] == "40000"
@@ -68,25 +53,23 @@ def test_env_of_the_role_is_over_the_modes_and_devices_are_the_platforms(kit: An
 
 
 def test_a_mig_slice_is_shown_by_its_uuid(kit: Any) -> None:
-    launch = member(
-        kit, kit.document(), accelerators=(0, 1), accelerator_uuids=("MIG-aa", "GPU-bb")
-    )
+    launch = kit.member(kit.document(), accelerators=(0, 1), accelerator_uuids=("MIG-aa", "GPU-bb"))
     assert launch.env["CUDA_VISIBLE_DEVICES"] == "MIG-aa,1"
 
 
 def test_a_container_is_given_its_devices_and_an_image(kit: Any) -> None:
-    launch = member(kit, kit.document(engine_version="0.29.0"), runtime="docker")
+    launch = kit.member(kit.document(engine_version="0.29.0"), runtime="docker")
     assert "CUDA_VISIBLE_DEVICES" not in launch.env
     assert launch.image == "vllm/vllm-openai:v0.29.0"
-    assert member(kit, kit.document(image="own:1"), runtime="podman").image == "own:1"
-    assert member(kit, kit.document(engine_version="0.29.0")).image is None
-    shared = router(kit, kit.document(engine_version="0.29.0"), runtime="docker")
+    assert kit.member(kit.document(image="own:1"), runtime="podman").image == "own:1"
+    assert kit.member(kit.document(engine_version="0.29.0")).image is None
+    shared = kit.router(kit.document(engine_version="0.29.0"), runtime="docker")
     assert shared.image == "vllm/vllm-openai:v0.29.0"
 
 
 def test_no_interface_stops_the_launch_and_says_what_to_set(kit: Any) -> None:
     with pytest.raises(Refused) as caught:
-        member(kit, kit.document(), net_device=None)
+        kit.member(kit.document(), net_device=None)
     problem = caught.value.problem
     assert problem.rule == "render.placeholder"
     assert problem.values["placeholder"] == "net_device"
@@ -96,7 +79,7 @@ def test_no_interface_stops_the_launch_and_says_what_to_set(kit: Any) -> None:
 
 def test_an_unknown_placeholder_in_a_users_row_is_named(kit: Any) -> None:
     with pytest.raises(Refused, match=r"\{\{ports\.other\}\}"):
-        member(kit, kit.document(parameters=["--x", "{{ports.other}}"]))
+        kit.member(kit.document(parameters=["--x", "{{ports.other}}"]))
 
 
 @pytest.mark.parametrize(
@@ -110,10 +93,10 @@ def test_an_unknown_placeholder_in_a_users_row_is_named(kit: Any) -> None:
     ],
 )
 def test_the_users_own_connector_stands_in_for_ours(kit: Any, parameters: list[str]) -> None:
-    alone = member(kit, kit.document(parameters=parameters))
+    alone = kit.member(kit.document(parameters=parameters))
     assert not any("kv_lease_duration" in token for token in alone.argv)
     cache = {"kind": "in_process"}
-    folded = member(kit, kit.document(parameters=parameters, extended_kv_cache=cache))
+    folded = kit.member(kit.document(parameters=parameters, extended_kv_cache=cache))
     assert given_json(folded)["kv_connector_extra_config"] == {
         "connectors": [
             json.loads(CONNECTOR),
@@ -129,7 +112,7 @@ def test_a_shared_cache_stands_down_beside_the_users_own_connector(kit: Any) -> 
         extended_kv_cache={"kind": "service", "service": "s"},
     )
     service = CacheService(name="s", provider="lmcache", host="h", port=1)
-    launch = member(kit, document, service=service)
+    launch = kit.member(document, service=service)
     assert given_json(launch) == json.loads(CONNECTOR)
     assert "PYTHONHASHSEED" not in launch.env
     assert "--shutdown-timeout" not in launch.argv
@@ -147,14 +130,14 @@ def test_a_cache_joins_a_users_own_several_connectors(kit: Any) -> None:
     )
     names = [
         c["kv_connector"]
-        for c in given_json(member(kit, document))["kv_connector_extra_config"]["connectors"]
+        for c in given_json(kit.member(document))["kv_connector_extra_config"]["connectors"]
     ]
     assert names == ["NixlConnector", "LMCacheConnectorV1"]
 
 
 def test_a_users_row_may_hold_the_modes_placeholders(kit: Any) -> None:
     own = '{"kv_connector":"NixlConnector","kv_port":"{{ports.kv_side_channel}}"}'
-    launch = member(kit, kit.document(parameters=[f"--kv-transfer-config {own}"]))
+    launch = kit.member(kit.document(parameters=[f"--kv-transfer-config {own}"]))
     assert given_json(launch)["kv_port"] == 40001
 
 
@@ -163,23 +146,23 @@ def test_a_users_connector_that_is_no_json_cannot_be_joined(kit: Any) -> None:
         parameters=["--kv-transfer-config", "broken"], extended_kv_cache={"kind": "in_process"}
     )
     with pytest.raises(Refused, match="no JSON object"):
-        member(kit, document)
+        kit.member(document)
 
 
 def test_connector_extra_is_merged_into_ours_only(kit: Any) -> None:
     extra = {"prefill": {"kv_buffer_device": "cpu"}, "decode": {"a": {"b": "{{port}}"}}}
     wanted = {"mode": "vllm-nixl", "connector_extra": extra}
     document = kit.document(disaggregation=wanted)
-    prefill = given_json(member(kit, document))["kv_connector_extra_config"]
+    prefill = given_json(kit.member(document))["kv_connector_extra_config"]
     assert prefill == {"kv_lease_duration": 60, "kv_buffer_device": "cpu"}
-    decode = given_json(member(kit, document, "decode"))["kv_connector_extra_config"]
+    decode = given_json(kit.member(document, "decode"))["kv_connector_extra_config"]
     assert decode == {"a": {"b": 40000}}
 
 
 def test_the_failure_policy_is_rendered_and_lifted(kit: Any) -> None:
     wanted = {"mode": "vllm-nixl", "kv_load_failure_policy": "recompute"}
     document = kit.document(disaggregation=wanted, extended_kv_cache={"kind": "in_process"})
-    found = given_json(member(kit, document, "decode"))
+    found = given_json(kit.member(document, "decode"))
     assert found["kv_load_failure_policy"] == "recompute"
     first = found["kv_connector_extra_config"]["connectors"][0]
     assert first["kv_load_failure_policy"] == "recompute"
@@ -190,162 +173,49 @@ def test_ascend_tells_both_roles_both_sizes_and_one_connector(kit: Any) -> None:
     document = kit.document("vllm-ascend-mooncake", roles=roles)
     sizes = {"prefill": {"tp_size": 8, "dp_size": 1}, "decode": {"tp_size": 1, "dp_size": 2}}
     for role in ("prefill", "decode"):
-        found = given_json(member(kit, document, role, siblings=Siblings(variant="standard")))
+        found = given_json(kit.member(document, role, siblings=Siblings(variant="standard")))
         assert found["kv_connector"] == "MooncakeConnectorV1"
         assert found["kv_connector_extra_config"] == sizes
     seen = Siblings(accelerators={"prefill": 4})
-    found = given_json(member(kit, document, "decode", siblings=seen))
+    found = given_json(kit.member(document, "decode", siblings=seen))
     assert found["kv_connector"] == "MooncakeHybridConnector"
     assert found["kv_connector_extra_config"]["prefill"]["tp_size"] == 4
 
 
 def test_the_offload_cache_is_not_for_310p(kit: Any) -> None:
     document = kit.document("vllm-ascend-mooncake", extended_kv_cache={"kind": "in_process"})
-    assert given_json(member(kit, document))["kv_connector"] == "MultiConnector"
-    plain = given_json(member(kit, document, accelerator_type="Ascend 310P3"))
+    assert given_json(kit.member(document))["kv_connector"] == "MultiConnector"
+    plain = given_json(kit.member(document, accelerator_type="Ascend 310P3"))
     assert plain["kv_connector"] == "MooncakeHybridConnector"
 
 
 def test_a_cache_budget_from_the_ratio(kit: Any) -> None:
     document = kit.document(extended_kv_cache={"kind": "in_process", "ram_ratio": 1.5})
-    known = member(kit, document, accelerator_memory_mib=81920)
+    known = kit.member(document, accelerator_memory_mib=81920)
     assert known.env["LMCACHE_MAX_LOCAL_CPU_SIZE"] == "240"
-    assert "LMCACHE_MAX_LOCAL_CPU_SIZE" not in member(kit, document).env
-
-
-@pytest.mark.parametrize(
-    ("executable", "host", "argv0"),
-    [
-        (None, None, "vllm"),
-        (None, "/opt/venv", "/opt/venv/bin/vllm"),
-        (None, "/opt/venv/bin", "/opt/venv/bin/vllm"),
-        (None, "/opt/venv/bin/vllm", "/opt/venv/bin/vllm"),
-        ("/srv/v", "/opt/venv", "/srv/v/bin/vllm"),
-        ("/srv/vllm", None, "/srv/vllm"),
-        ("/srv/vllm/", None, "/srv/vllm/bin/vllm"),
-        ("/srv/start.sh", None, "/srv/start.sh"),
-    ],
-)
-def test_executables_of_members(
-    kit: Any, executable: str | None, host: str | None, argv0: str
-) -> None:
-    launch = member(kit, kit.document(executable=executable), executable=host)
-    assert launch.argv[0] == argv0
-
-
-@pytest.mark.parametrize(
-    ("deployment", "role", "host", "argv0"),
-    [
-        (None, None, None, "vllm-router"),
-        ("/opt/venv", None, None, "/opt/venv/bin/vllm-router"),
-        ("/opt/venv/bin/vllm", None, None, "/opt/venv/bin/vllm-router"),
-        ("/opt/start.sh", None, None, "vllm-router"),
-        ("/opt/venv", None, "/r/bin/vllm-router", "/r/bin/vllm-router"),
-        ("/opt/venv", "/own", "/r/bin/vllm-router", "/own/bin/vllm-router"),
-    ],
-)
-def test_executables_of_routers(
-    kit: Any, deployment: str | None, role: str | None, host: str | None, argv0: str
-) -> None:
-    roles = {"router": {"executable": role}}
-    launch = router(kit, kit.document(executable=deployment, roles=roles), executable=host)
-    assert launch.argv[0] == argv0
-
-
-def test_python_is_found_in_a_prefix(kit: Any) -> None:
-    launch = member(kit, kit.document("sglang-nixl", executable="/opt/sg"))
-    assert launch.argv[:3] == ("/opt/sg/bin/python3", "-m", "sglang.launch_server")
-    direct = member(kit, kit.document("sglang-nixl", executable="/usr/bin/python3.11"))
-    assert direct.argv[0] == "/usr/bin/python3.11"
-
-
-def test_programs_by_the_name_hosts_list_them(kit: Any) -> None:
-    def name(mode: str | None, role: str) -> str:
-        document = kit.document(mode)
-        found = kit.catalogue.mode_of(document.spec)
-        return program_of(found, kit.catalogue, document, role)
-
-    assert name("vllm-nixl", "prefill") == "vllm"
-    assert name("vllm-nixl", "router") == "vllm-router"
-    assert name("sglang-nixl", "decode") == "sglang"
-    assert name("sglang-nixl", "router") == "sglang-router"
-    assert name(None, "replica") == "vllm"
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        "--prefill http://x:1", "--prefill=http://x:1", "--decode", "--worker_urls=http://x",
-        "--worker-url http://x", "--port 1", "--prometheus-port=2", "-prefill http://x",
-    ],
-)  # fmt: skip
-def test_rows_of_the_platforms_are_refused_in_every_spelling(kit: Any, row: str) -> None:
-    with pytest.raises(Refused) as caught:
-        router(kit, kit.document(roles={"router": {"parameters": [row]}}))
-    problem = caught.value.problem
-    assert problem.rule == "router.owned_flag"
-    assert problem.path == "spec.roles.router.parameters"
-    assert "--retry-max-retries" in problem.remedy
-
-
-def test_other_rows_win_over_the_tunables(kit: Any) -> None:
-    rows = [
-        "--policy=round_robin",
-        "--prometheus-host",
-        "0.0.0.0",
-        "--health-check-interval-secs 5",
-    ]
-    argv = list(router(kit, kit.document(roles={"router": {"parameters": rows}})).argv)
-    assert "cache_aware" not in argv
-    assert argv[-5:] == [
-        "--policy=round_robin", "--prometheus-host", "0.0.0.0", "--health-check-interval-secs", "5",
-    ]  # fmt: skip
-
-
-def test_a_router_needs_a_peer_of_each_role(kit: Any) -> None:
-    with pytest.raises(Refused, match="ready decode member"):
-        router(kit, kit.document(), peers=kit.peers[:2])
-
-
-def test_a_router_does_not_take_the_deployments_parameters_but_its_env(kit: Any) -> None:
-    launch = router(kit, kit.document(parameters=["--max-model-len 8K"], env={"A": "1"}))
-    assert "--max-model-len" not in launch.argv
-    assert launch.env == {"A": "1"}
-    assert router(kit, kit.document(env={"A": "1"}, roles={"router": {"env": {}}})).env == {}
-
-
-def test_a_router_command_of_the_users_own(kit: Any) -> None:
-    command = ["/opt/r", "--listen", "{{host_ip}}:{{port}}", "--p={{prefill.urls}}"]
-    launch = router(kit, kit.document(roles={"router": {"run_command": command}}))
-    assert launch.argv == (
-        "/opt/r", "--listen", "10.0.0.1:40000", "--p=http://10.0.0.1:40000,http://10.0.0.2:40000",
-    )  # fmt: skip
-    assert launch.env["PDTUI_DECODE_URLS"] == "http://10.0.0.3:40000"
-    assert launch.health_path is None
-    same = {"router": {"run_command": ["vllm-router", "--policy", "random"]}}
-    assert router(kit, kit.document(roles=same)).health_path == "/health"
+    assert "LMCACHE_MAX_LOCAL_CPU_SIZE" not in kit.member(document).env
 
 
 def test_custom_runs_one_command_by_role(kit: Any) -> None:
     document = kit.document("custom", run_command=["/s", "{{role}}", "{{ports.http}}"])
-    assert member(kit, document, "decode").argv == ("/s", "decode", "40000")
-    assert router(kit, document).argv == ("/s", "router", "40000")
-    assert member(kit, document).env["PDTUI_ROLE"] == "prefill"
+    assert kit.member(document, "decode").argv == ("/s", "decode", "40000")
+    assert kit.router(document).argv == ("/s", "router", "40000")
+    assert kit.member(document).env["PDTUI_ROLE"] == "prefill"
     env = {"PDTUI_HEALTH_PATH": "/ready"}
-    assert member(kit, kit.document("custom", run_command=["/s"], env=env)).health_path == "/ready"
+    assert kit.member(kit.document("custom", run_command=["/s"], env=env)).health_path == "/ready"
 
 
 def test_custom_without_a_command_is_refused_and_with_an_engine_is_launched(kit: Any) -> None:
     with pytest.raises(Refused) as caught:
-        member(kit, kit.document("custom"))
+        kit.member(kit.document("custom"))
     assert caught.value.problem.rule == "render.command"
-    launch = member(kit, kit.document("custom", engine="vllm"))
+    launch = kit.member(kit.document("custom", engine="vllm"))
     assert launch.argv[:3] == ("vllm", "serve", "/data/models/Qwen3-32B")
     assert "--kv-transfer-config" not in launch.argv
 
 
 def test_a_plain_replica(kit: Any) -> None:
-    launch = member(kit, kit.document(None, replicas=2), "replica")
+    launch = kit.member(kit.document(None, replicas=2), "replica")
     assert launch.argv[:3] == ("vllm", "serve", "/data/models/Qwen3-32B")
     assert launch.ports == (40000,)
     assert "VLLM_NIXL_SIDE_CHANNEL_HOST" not in launch.env
@@ -401,7 +271,7 @@ def test_no_value_changes_the_shape_of_the_command(
     document = kit.document(
         model=model, parameters=["--chat-template", "x" + value], env={"A": env}
     )
-    launch = member(kit, document)
+    launch = kit.member(document)
     assert launch.env["A"] == env
     script = "for a in " + join(launch.argv) + "; do printf '%s\\0' \"$a\"; done"
     seen = subprocess.run(["/bin/sh", "-s"], input=script.encode(), capture_output=True, check=True)
@@ -412,5 +282,5 @@ def test_no_value_changes_the_shape_of_the_command(
 
 def test_a_huge_value_stays_one_argument(kit: Any) -> None:
     text = "$(id) `id` 'a' \"b\"\n" * 5000
-    launch = member(kit, kit.document(parameters=["--chat-template", text]))
+    launch = kit.member(kit.document(parameters=["--chat-template", text]))
     assert launch.argv.count(text) == 1
