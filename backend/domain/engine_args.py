@@ -7,15 +7,17 @@ Keys are compared without leading dashes and with `-` and `_` taken as equal; th
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 _NUMBER = re.compile(r"^-\d+(\.\d+)?$")
+_PIECE = re.compile(r"""([^\s'"\\]+)|\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)\"""", re.S)
+_IN_DOUBLE = re.compile(r'\\(["\\])')
+_JSON_BEGIN = re.compile(r"""(?:-[^\s={\['"]*=)?(?=[{\[])""")
+_DECODER = json.JSONDecoder()
 _LENGTH = re.compile(r"^(\d+(?:\.\d+)?)\s*([kKmMgG]?)$")
 _CONTINUED = re.compile(r"\\\r?\n")
 _FACTOR = {
@@ -52,33 +54,57 @@ def _split(item: str) -> list[str]:
 
 
 def _shell_words(text: str) -> list[str]:
-    """Split as a shell does, except that a JSON object or array is taken as it stands."""
+    """Split as a shell does, except that a JSON object or array is taken as it stands.
+
+    Raises ValueError for a quote that is not closed.
+    """
     words: list[str] = []
-    decoder = json.JSONDecoder()
-    rest = text
-    while rest := rest.lstrip():
-        begin = re.match(r"(-[^\s={\['\"]*=)?(?=[{\[])", rest)
-        if begin:
-            try:
-                _, end = decoder.raw_decode(rest, begin.end())
-            except ValueError:
-                end = 0
-            if end and (end == len(rest) or rest[end].isspace()):
-                words.append(rest[:end])
-                rest = rest[end:]
-                continue
-        word, rest = _one_word(rest)
-        if word is not None:
+    at = len(text) - len(text.lstrip())
+    while at < len(text):
+        end = _json_end(text, at)
+        if end:
+            words.append(text[at:end])
+        else:
+            word, end = _one_word(text, at)
             words.append(word)
+        at = end
+        while at < len(text) and text[at].isspace():
+            at += 1
     return words
 
 
-def _one_word(text: str) -> tuple[str | None, str]:
-    stream = io.StringIO(text)
-    lexer = shlex.shlex(stream, posix=True, punctuation_chars=False)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    word = lexer.get_token()
-    return word, stream.read()
+def _json_end(text: str, at: int) -> int:
+    """Where the JSON that begins at `at` (or after a `--flag=` there) ends; 0 if none does."""
+    begin = _JSON_BEGIN.match(text, at)
+    if not begin:
+        return 0
+    try:
+        _, end = _DECODER.raw_decode(text, begin.end())
+    except (ValueError, RecursionError):
+        return 0
+    return end if end == len(text) or text[end].isspace() else 0
+
+
+def _one_word(text: str, at: int) -> tuple[str, int]:
+    pieces: list[str] = []
+    while at < len(text) and not text[at].isspace():
+        piece = _PIECE.match(text, at)
+        if not piece:
+            raise ValueError("a quote is not closed")
+        plain, escaped, single, double = piece.groups()
+        if double is not None:
+            plain = _IN_DOUBLE.sub(r"\1", double)
+        pieces.append(next(p for p in (plain, escaped, single) if p is not None))
+        at = piece.end()
+    return "".join(pieces), at
+
+
+def parse_json(text: str) -> Any:
+    """`text` as JSON. Raises ValueError, also for what is nested too deeply to be read."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def is_flag(token: str) -> bool:
@@ -151,7 +177,7 @@ def json_value(args: Sequence[str], *spellings: str) -> dict[str, Any] | None:
         if seen.value is None:
             continue
         if not seen.subkeys:
-            whole = json.loads(seen.value)
+            whole = parse_json(seen.value)
             if not isinstance(whole, dict):
                 raise ValueError(f"{seen.value!r} is no JSON object")
             result = whole
@@ -169,7 +195,7 @@ def json_value(args: Sequence[str], *spellings: str) -> dict[str, Any] | None:
 
 def _loose(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text
 

@@ -8,14 +8,13 @@ roles and every later member use the same, also when the config becomes readable
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from backend.domain.deployment import Spec
-from backend.domain.engine_args import flatten, value
+from backend.domain.engine_args import flatten, parse_json, value
 from backend.domain.inherit import effective
 from backend.domain.mode import Layout, LayoutFacts, Mode
 from backend.domain.template import compact
@@ -90,7 +89,7 @@ def read_overrides(spec: Spec, flags: Sequence[str]) -> Config | None:
     """Prefill's config overrides as an object; None where it writes none or they are no object."""
     text = value(flatten(effective(spec, "prefill").parameters), *flags) if flags else None
     try:
-        found = json.loads(text) if text else None
+        found = parse_json(text) if text else None
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

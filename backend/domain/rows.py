@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from backend.domain.deployment import Spec
-from backend.domain.engine_args import flatten, normal, occurrences, value
+from backend.domain.engine_args import flatten, normal, occurrences, parse_json, value
 from backend.domain.errors import Problem
 from backend.domain.inherit import effective
 from backend.domain.mode import Mode, Tunable
@@ -216,6 +216,6 @@ def _canonical(text: str | None) -> str | None:
     if text is None or text.lstrip()[:1] != "{":
         return text
     try:
-        return json.dumps(json.loads(text), sort_keys=True)
+        return json.dumps(parse_json(text), sort_keys=True)
     except ValueError:
         return text

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from backend.domain.engine_args import parse_json
 from backend.domain.errors import Problem, Refused
 
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}\}")
@@ -74,8 +75,8 @@ class Renderer:
     def _argument(self, template: str, where: str) -> str:
         if template.lstrip()[:1] in ("{", "["):
             try:
-                return compact(self.data(json.loads(template), where))
-            except ValueError:
+                return compact(self.data(parse_json(template), where))
+            except (ValueError, RecursionError):
                 pass  # not JSON, or only once it is filled in: plain text
         return self.text(template, where)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 from hypothesis import given
@@ -47,6 +48,29 @@ def test_flatten(written: list[str], tokens: list[str]) -> None:
 def test_flatten_keeps_every_value_that_starts_without_a_dash(values: list[str]) -> None:
     items = [v for v in values if not v.strip().startswith("-")]
     assert list(ea.flatten(items)) == items
+
+
+@given(st.text(alphabet="ab '\"\\\\\\n\\t=-$#{}["))
+def test_a_pasted_line_is_split_as_a_shell_does(text: str) -> None:
+    """The standard splitter is the oracle; JSON is where they are meant to differ."""
+    try:
+        expected: list[str] | None = shlex.split(text, comments=False)
+    except ValueError:
+        expected = None
+    try:
+        found: list[str] | None = ea._shell_words(text)
+    except ValueError:
+        found = None
+    if found != expected:
+        assert found is not None
+        assert any(word.endswith(("}", "]")) for word in found)
+
+
+@pytest.mark.parametrize(
+    "text", ["-x " + "[" * 100_000, "-x '" + "a b " * 30_000, "-x " + "a " * 60_000]
+)
+def test_huge_items_are_read(text: str) -> None:
+    assert "".join(ea.flatten([text])).replace(" ", "") == text.replace(" ", "")
 
 
 @given(st.lists(st.from_regex(r"--[a-z]{1,8}(=[a-z0-9]{1,5})?|[a-z0-9]{1,5}", fullmatch=True)))
