@@ -122,13 +122,18 @@ class Machine:
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        with contextlib.suppress(BrokenPipeError, ConnectionError):
-            await process.redirect(
-                stdin=child.stdin, stdout=child.stdout, stderr=child.stderr, send_eof=True
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        feeding = asyncio.create_task(feed(process, child.stdin))
+        try:
+            await asyncio.gather(
+                drain(child.stdout, process.stdout), drain(child.stderr, process.stderr)
             )
-        code = await child.wait()
-        with contextlib.suppress(BrokenPipeError, ConnectionError):
-            await process.stdout.drain()
+            code = await child.wait()
+        finally:
+            feeding.cancel()
+            await asyncio.gather(feeding, return_exceptions=True)
         if code < 0:
             process.exit_with_signal(signal.Signals(-code).name[3:])
         else:
@@ -153,6 +158,23 @@ def client_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
     key.write_private_key(path)
     key.write_public_key(f"{path}.pub")
     return path
+
+
+async def feed(process: asyncssh.SSHServerProcess[bytes], into: asyncio.StreamWriter) -> None:
+    """The client's input into the child, which may have ended without reading it."""
+    with contextlib.suppress(OSError, asyncssh.Error):
+        while data := await process.stdin.read(65536):
+            into.write(data)
+            await into.drain()
+    into.close()
+
+
+async def drain(source: asyncio.StreamReader, into: asyncssh.SSHWriter[bytes]) -> None:
+    """The child's output to the client, to its end even when nobody takes it any more."""
+    while data := await source.read(65536):
+        with contextlib.suppress(OSError, asyncssh.Error):
+            into.write(data)
+            await into.drain()
 
 
 class MakeMachine:

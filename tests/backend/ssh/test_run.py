@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from pathlib import Path
 
 import asyncssh
@@ -95,9 +96,7 @@ async def test_rc_files_noise_is_dropped(pool: SshPool, host: Host, machine: Mac
 async def test_a_login_shell_that_refuses_is_named(
     pool: SshPool, host: Host, machine: Machine
 ) -> None:
-    # It reads its input first: the embedded server drops the connection over a broken pipe.
-    refusal = "cat >/dev/null; echo 'This account is currently not available.'; exit 1"
-    machine.shell = ("sh", "-c", refusal)
+    machine.shell = ("sh", "-c", "echo 'This account is currently not available.'; exit 1", "x")
     with pytest.raises(HostDenied, match="This account is currently not available"):
         await pool.run(host, "true")
 
@@ -154,7 +153,13 @@ async def test_any_text_arrives_as_one_argument(pool: SshPool, host: Host) -> No
     def collect(args: list[str]) -> None:
         words.append(args)
 
-    collect()
+    # Hypothesis imports modules as it runs, and CPython 3.11 miscounts its recursion when the garbage
+    # collector interrupts the compiling of one ("AST constructor recursion depth mismatch").
+    gc.disable()
+    try:
+        collect()
+    finally:
+        gc.enable()
     words += [["'"], ['"', "\\", "$(id)", "`id`", "a\nb\r\n", "!!", "-n", "", "é漢\x81\x88"]]
     for start in range(0, len(words), 50):
         batch = words[start : start + 50]
