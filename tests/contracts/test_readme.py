@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 import yaml
 
 from backend.domain.deployment import Deployment
@@ -53,6 +58,33 @@ def test_the_keys_are_the_commands_keys() -> None:
     named = {key for row in rows for key in re.findall(r"`([^`]+)`", row.split("|")[1])}
     assert len(named) > 15
     assert not (unknown := {key for key in named if KEYS.get(key, key) not in bound}), unknown
+
+
+def help_of(*words: str) -> str:
+    """What `pdtui WORDS --help` prints; fails when there is no such command."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pdtui", *words, "--help"],
+        cwd=ROOT, env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"pdtui {' '.join(words)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.skipif(find_spec("pdtui.cli") is None, reason="the command line is not built yet")
+def test_the_commands_and_their_options_exist() -> None:
+    shown = re.findall(r"^(?:\| `)?pdtui +([a-z][^`#\n]*)", README, re.MULTILINE)
+    names = {line.split()[0] for line in shown}
+    assert {"daemon", "demo", "get", "apply", "scale", "restart", "delete", "logs"} <= names
+    overview = help_of()
+    for name in names:
+        assert re.search(rf"\b{name}\b", overview), f"pdtui --help does not list {name}"
+    for line in shown:
+        plain = [word for word in line.split() if re.fullmatch(r"[a-z]+", word)][:2]
+        words = plain if plain[0] == "hosts" else plain[:1]
+        text = help_of(*words)
+        for option in re.findall(r"(?<= )--?[a-z][a-z-]*", line):
+            assert option in text, f"pdtui {' '.join(words)} has no {option}"
 
 
 def test_the_files_it_links_to_exist() -> None:
