@@ -73,7 +73,10 @@ def help_of(*words: str) -> str:
 
 @pytest.mark.skipif(find_spec("pdtui.cli") is None, reason="the command line is not built yet")
 def test_the_commands_and_their_options_exist() -> None:
-    shown = re.findall(r"^(?:\| `)?pdtui +([a-z][^`#\n]*)", README, re.MULTILINE)
+    blocks = "".join(re.findall(r"^```\n(.*?)^```", README, re.DOTALL | re.MULTILINE))
+    shown = re.findall(
+        r"^(?:\| `)?pdtui +([a-z][^`#\n]*)", blocks + section("Commands"), re.MULTILINE
+    )
     names = {line.split()[0] for line in shown}
     assert {"daemon", "demo", "get", "apply", "scale", "restart", "delete", "logs"} <= names
     overview = help_of()
