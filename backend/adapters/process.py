@@ -247,8 +247,7 @@ class ProcessRuntime:
             host.work_dir, instance_id(instance), "" if generation is None else str(generation),
             "" if offset is None else str(offset), str(tail_bytes), str(limit),
         ]  # fmt: skip
-        raw = await self._pool.run_raw(host, logs.LOG, args=args)
-        piece = _readable(host, logs.parse, raw.stdout)
+        piece = await self._piece(host, args)
         if piece is None:
             raise NotFound.of(
                 "log.absent",
@@ -263,6 +262,18 @@ class ProcessRuntime:
             offset=piece.after,
             truncated=piece.truncated,
         )
+
+    async def _piece(self, host: Host, args: list[str]) -> logs.Piece | None:
+        """Read again while a rotation comes between, but not for ever."""
+        tries = 3
+        while True:
+            raw = await self._pool.run_raw(host, logs.LOG, args=args)
+            tries -= 1
+            try:
+                return _readable(host, logs.parse, raw.stdout)
+            except logs.Disturbed as disturbed:
+                if tries == 0:
+                    return disturbed.piece
 
     async def ports_free(self, host: Host, ports: Sequence[int]) -> list[int]:
         """Those of the ports that something on the host still listens on."""

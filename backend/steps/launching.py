@@ -65,10 +65,13 @@ rotate() {
     wait "$z"
     if record run && lives "$R_PID" "$R_START"; then :; else exit 0; fi
     n=$(wc -c <log) && [ "$n" -gt "$max" ] || continue
-    cp log log.new && n=$(wc -c <log.new) && mv -f log.new log.1 || continue
-    b=0
-    { IFS= read -r b <base; } 2>/dev/null
-    echo $((b + n)) >base.new && mv -f base.new base && : >log
+    : >rotating
+    if cp log log.new && n=$(wc -c <log.new) && mv -f log.new log.1; then
+      b=0
+      { IFS= read -r b <base; } 2>/dev/null
+      echo $((b + n)) >base.new && mv -f base.new base && : >log
+    fi
+    rm -f rotating
   done
 }
 rotate & rotator=$!
@@ -77,6 +80,7 @@ PDTUI_RUN_ID=$id setsid sh ./lead "$gen" "$dir" "$mask" "$$" "$@" \
 code=$?
 kill "$rotator" 2>/dev/null
 wait "$rotator" 2>/dev/null
+rm -f rotating
 record run && [ "$R_ID" = "$id" ] || exit 0
 printf '%s %s\n' "$code" "$(date +%s)" >exit.new && mv -f exit.new exit
 members "$gen"
@@ -114,11 +118,14 @@ if [ -e "$G" ] && [ ! -e "$G/run" ]; then
   fi
 fi
 if [ -e "$G/run" ]; then echo FOUND; dump "$ID"; exit 0; fi
+for g in "$D"/g[0-9]*; do
+  if [ -d "$g" ] && [ "${g##*/g}" -gt "$N" ]; then echo "NEWER ${g##*/g}"; exit 0; fi
+done
 open_runs "$D"
 for n in $GENS; do
-  if [ "$n" -gt "$N" ]; then echo "NEWER $n"; exit 0; fi
+  M=
   run_of "$D/g$n" && members "$D/g$n"
-  if [ -n "${M:-}" ]; then echo "ALIVE $n$M"; exit 0; fi
+  if [ -n "$M" ]; then echo "ALIVE $n$M"; exit 0; fi
   : >"$D/g$n/gone"
 done
 listening=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk "$AWK")

@@ -21,7 +21,8 @@ if [ -z "$N" ]; then
   for g in "$D"/g[0-9]*; do if [ -d "$g" ] && [ "${g##*/g}" -gt "$N" ]; then N=${g##*/g}; fi; done
 fi
 cd "$D/g$N" 2>/dev/null && [ -f log ] || { echo ABSENT; exit 0; }
-base=0 old=0 cut=0
+base=0 old=0 cut=0 tries=0
+while [ -e rotating ] && [ $tries -lt 50 ]; do sleep 0.02; tries=$((tries + 1)); done
 { read -r base <base; } 2>/dev/null
 size=$(wc -c <log)
 if [ "$base" -gt 0 ] && [ -f log.1 ]; then old=$(wc -c <log.1); fi
@@ -43,10 +44,13 @@ fi
 if [ "$LIMIT" -gt 0 ] && [ "$FROM" -lt "$end" ]; then
   tail -c "+$((FROM - base + 1))" log | head -c "$LIMIT"
 fi
+now=0
+{ read -r now <base; } 2>/dev/null
+if [ "$now" = "$base" ] && [ ! -e rotating ]; then echo .; else echo !; fi
 """
 )
 """Arguments: work directory, instance, generation (empty: newest), offset (empty: the end), bytes
-back from the end, most bytes."""
+back from the end, most bytes. The last line is a dot, or `!` when a rotation came between."""
 
 SPECS = (
     LIB
@@ -71,12 +75,22 @@ class Piece:
     truncated: bool
 
 
+class Disturbed(Exception):
+    """The log was rotated while it was read; `piece` may hold some of it twice."""
+
+    def __init__(self, piece: Piece) -> None:
+        super().__init__()
+        self.piece = piece
+
+
 def parse(data: bytes) -> Piece | None:
     """Read LOG's answer; None when there is no such log.
 
-    A character cut off at the end is left for the next piece. Raises ValueError when unreadable.
+    A character cut off at the end is left for the next piece. Raises ValueError when unreadable,
+    Disturbed when it has to be asked again.
     """
     head, _, body = data.partition(b"\n")
+    body, quiet = body[:-2], body[-2:]
     words = head.split()
     if words[:1] == [b"ABSENT"]:
         return None
@@ -84,13 +98,16 @@ def parse(data: bytes) -> Piece | None:
         raise ValueError(f"unreadable answer to a log request: {head[:200]!r}")
     generation, start = int(words[1]), int(words[2])
     kept = body[: len(body) - _unfinished(body)]
-    return Piece(
+    piece = Piece(
         generation=generation,
         start=start,
         after=start + len(kept),
         text=kept.decode("utf-8", "replace"),
         truncated=words[3] == b"1",
     )
+    if quiet != b".\n":
+        raise Disturbed(piece)
+    return piece
 
 
 def _unfinished(data: bytes) -> int:

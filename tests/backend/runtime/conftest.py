@@ -1,4 +1,4 @@
-"""The SSH fixtures, and a runtime on one embedded host that ends every process it started."""
+"""The SSH fixtures, and runtimes on one embedded host whose processes all end with the test."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from backend.adapters.process import ProcessRuntime
+from backend.adapters.process import ClaimOrder, ProcessRuntime
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.host import Host
+from backend.domain.instance import LaunchSpec, ProcessStatus
 from tests.backend.ssh.conftest import (
     Machine,
     client_key,
@@ -21,27 +23,96 @@ from tests.backend.ssh.conftest import (
     machine,
     machine_at,
     pool,
+    trusted,
 )
 
-__all__ = ["client_key", "host", "machine", "machine_at", "pool"]
+__all__ = ["client_key", "host", "machine", "machine_at", "pool", "trusted"]
 
 
-def end_leftovers(home: Path) -> None:
-    """Kill what a failed test left: processes whose working directory lies in the home."""
+def in_home(home: Path) -> set[int]:
+    """Processes that were started in an instance directory under `home`."""
+    found = set()
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
-            if Path(os.readlink(entry / "cwd")).is_relative_to(home):
-                os.kill(int(entry.name), signal.SIGKILL)
+            if Path(os.readlink(entry / "cwd")).is_relative_to(home / ".pdtui"):
+                found.add(int(entry.name))
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether the process lives and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    with contextlib.ExitStack() as stack:
+        ports = []
+        for _ in range(count):
+            sock = stack.enter_context(socket.socket())
+            sock.bind(("127.0.0.1", 0))
+            ports.append(int(sock.getsockname()[1]))
+        return ports
+
+
+class Rig:
+    """One owner's runtime on one host, with the calls that tests repeat."""
+
+    def __init__(self, runtime: ProcessRuntime, host: Host, home: Path) -> None:
+        self.runtime, self.host, self.home = runtime, host, home
+
+    def folder(self, instance: str = "a") -> Path:
+        return self.home / ".pdtui" / "instances" / instance
+
+    def spec(self, script: str, **changes: object) -> LaunchSpec:
+        """A launch of `sh -c script` on a port of its own."""
+        port = free_ports(1)[0]
+        body = {"argv": ("sh", "-c", script), "address": "127.0.0.1", "port": port}
+        return LaunchSpec.model_validate(body | changes)
+
+    async def claim(self, instance: str = "a", *ports: int) -> None:
+        await self.runtime.claim(self.host, [ClaimOrder(instance, ports=ports)])
+
+    async def start(
+        self, script: str, instance: str = "a", generation: int = 1, **changes: object
+    ) -> ProcessStatus:
+        """Claim, and start a script."""
+        await self.claim(instance)
+        return await self.runtime.start(
+            self.host, instance, generation, self.spec(script, **changes), {"role": "prefill"}
+        )
+
+    async def until(self, state: str, instance: str = "a") -> ProcessStatus:
+        """Wait for the instance's state."""
+        while True:
+            status = await self.runtime.status(self.host, instance)
+            if status.state == state:
+                return status
+            await asyncio.sleep(0.05)
+
+    async def text(self, instance: str = "a") -> str:
+        return (await self.runtime.log(self.host, instance)).text
+
+    async def says(self, words: str, instance: str = "a") -> str:
+        """Wait until the log holds the words."""
+        while words not in (text := await self.text(instance)):
+            await asyncio.sleep(0.05)
+        return text
 
 
 @pytest.fixture
-async def runtime(pool: SshPool, machine: Machine) -> AsyncIterator[ProcessRuntime]:
-    """A runtime of the owner `me`, rotating logs quickly."""
-    yield ProcessRuntime(pool, "me", log_limit=2000, rotate_every_s=0.2)
-    await asyncio.to_thread(end_leftovers, machine.home)
+async def rig(pool: SshPool, machine: Machine, host: Host) -> AsyncIterator[Rig]:
+    """The owner `me` on one host, rotating logs quickly."""
+    yield Rig(ProcessRuntime(pool, "me", log_limit=2000, rotate_every_s=0.1), host, machine.home)
+    for pid in in_home(machine.home):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
-def claimed(runtime: ProcessRuntime, host: Host) -> Host:
-    """The host's entry."""
-    return host
+def rival(pool: SshPool, rig: Rig) -> Rig:
+    """Another owner on the same host."""
+    return Rig(ProcessRuntime(pool, "rival"), rig.host, rig.home)

@@ -153,8 +153,8 @@ async def test_any_text_arrives_as_one_argument(pool: SshPool, host: Host) -> No
     def collect(args: list[str]) -> None:
         words.append(args)
 
-    # Hypothesis imports modules as it runs, and CPython 3.11 miscounts its recursion when the garbage
-    # collector interrupts the compiling of one ("AST constructor recursion depth mismatch").
+    # Hypothesis imports modules as it runs, and CPython 3.11 miscounts its recursion when the
+    # garbage collector interrupts the compiling of one ("recursion depth mismatch").
     gc.disable()
     try:
         collect()
