@@ -7,12 +7,15 @@ it is done already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from backend.domain.group import Group, Instance, PeerRecord
 from backend.domain.instance import MEMBER_ROLES, PLAIN_ROLE
+
+LOOK_AT_DRAINING_S = 0.3
+"""Seconds between two looks at a member that finishes what it holds."""
 
 Kind = Literal[
     "form",         # place and insert all members of the group at once
@@ -46,6 +49,11 @@ class Action:
     def key(self) -> str:
         """What may run only once at a time: an instance, or the group's own business."""
         return self.instance or {"add": f"+{self.role}"}.get(self.kind, self.kind)
+
+    @property
+    def retry_key(self) -> str:
+        """What waits after a failure: a router's peers and its first request each by themselves."""
+        return self.kind if self.kind in ("sync_peers", "register") else self.key
 
 
 @dataclass(frozen=True)
@@ -155,15 +163,10 @@ def decide(p: Picture) -> Decision:
 
 
 def _form(p: Picture, out: Decision) -> None:
-    if p.instances:  # left from a forming that was cut short: end them, then form anew
-        for instance in p.instances:
-            out.do("stop", instance=instance.id)
-        return
-    due = p.retry_at.get("form", 0.0)
-    if p.now >= due:
-        out.do("form")
-    else:
-        out.at(due)
+    for instance in p.instances:  # left from an earlier forming: end them, then form anew
+        _stop(p, instance, out)
+    if not p.instances:
+        _due(p, Action("form"), out)
 
 
 def _counts(p: Picture, out: Decision) -> None:
@@ -174,11 +177,7 @@ def _counts(p: Picture, out: Decision) -> None:
             for victim in victims(p, role, len(present) - wanted):
                 out.do("drain", instance=victim.id)
         elif len(present) < wanted and not p.group.stale:
-            due = p.retry_at.get(f"+{role}", 0.0)
-            if p.now >= due:
-                out.do("add", role=role, count=wanted - len(present))
-            else:
-                out.at(due)
+            _due(p, Action("add", role=role, count=wanted - len(present)), out)
 
 
 def victims(p: Picture, role: str, count: int) -> list[Instance]:
@@ -208,38 +207,53 @@ def _member(p: Picture, instance: Instance, out: Decision) -> None:
     elif instance.removing:
         out.do("drain", instance=instance.id)
     elif instance.state == "pending":
-        _when_due(p, instance.id, "start", instance, out)
+        _due(p, Action("start", instance.id), out)
     elif instance.state == "exited":
-        due = instance.next_start or 0.0
-        if p.now >= due:
-            out.do("respawn", instance=instance.id)
-        else:
-            out.at(due)
+        _respawn(p, instance, out)
 
 
-def _when_due(p: Picture, key: str, kind: Kind, instance: Instance, out: Decision) -> None:
-    due = p.retry_at.get(key, 0.0)
+def _due(p: Picture, action: Action, out: Decision, earliest: float = 0.0) -> None:
+    """Do it, or look again once it is time: no earlier than `earliest`, nor than its next try."""
+    due = max(p.retry_at.get(action.retry_key, 0.0), earliest)
     if p.now >= due:
-        out.do(kind, instance=instance.id)
+        out.actions.append(action)
     else:
         out.at(due)
 
 
+def _respawn(p: Picture, instance: Instance, out: Decision) -> None:
+    _due(p, Action("respawn", instance.id), out, instance.next_start or 0.0)
+
+
 def _stop(p: Picture, instance: Instance, out: Decision) -> None:
-    _when_due(p, instance.id, "stop", instance, out)
+    _due(p, Action("stop", instance.id), out)
 
 
 def _draining(p: Picture, instance: Instance, out: Decision) -> None:
     """Stop it once the router forgot it and it stayed idle, or when patience ends."""
-    since = instance.draining_since or p.now
-    listed = p.registry.peers is not None and instance.url in p.registry.peers
+    since = instance.since if instance.draining_since is None else instance.draining_since
+    patience = since + p.timers.drain_cap_s
     idle = p.idle_since.get(instance.id)
     serves = instance.process is not None and instance.process.state == "running"
     settled = idle is not None and p.now - idle >= p.timers.drain_settle_s
-    if not serves or (settled and not listed) or p.now - since >= p.timers.drain_cap_s:
+    if not serves or (settled and not _may_get_requests(p, instance)) or p.now >= patience:
         _stop(p, instance, out)
     else:
-        out.at(p.now + 0.3)
+        out.at(min(p.now + LOOK_AT_DRAINING_S, patience))
+
+
+def _may_get_requests(p: Picture, instance: Instance) -> bool:
+    """Whether the router still sends to it; true as well while nobody can say."""
+    router = p.router
+    if router is None or router.state in ("pending", "exited", "crash_loop"):
+        return False
+    if p.membership == "dynamic":
+        if p.registry.peers is None or p.registry.generation != router.generation:
+            return True
+        return instance.url in p.registry.peers
+    if p.membership == "restart":
+        return any(r.instance == instance.id for r in router.snapshot or ())
+    return False
 
 
 def _tear_down(p: Picture, out: Decision) -> None:
@@ -271,26 +285,28 @@ def _step(p: Picture, step: str, out: Decision) -> None:
 
 def _router(p: Picture, out: Decision) -> None:
     router = p.router
+    if p.group.endpoint is not None and not registered_by(p.group, router):
+        out.do("unregister")
     paired = all(p.ready(role) for role in MEMBER_ROLES)
     if router is None:
         if paired:
             _first_router(p, out)
-        return
-    if router.state == "stopping":
+    elif router.leaving:
         _stop(p, router, out)
-        return
-    if router.state != "ready" and p.group.endpoint is not None:
-        out.do("unregister")
-    if router.state == "pending" and paired:
-        _when_due(p, router.id, "start", router, out)
+    elif router.state == "pending" and paired:
+        _due(p, Action("start", router.id), out)
     elif router.state == "exited" and paired:
-        due = router.next_start or 0.0
-        if p.now >= due:
-            out.do("respawn", instance=router.id)
-        else:
-            out.at(due)
+        _respawn(p, router, out)
     elif router.state == "ready":
-        _serving_router(p, router, out)
+        _serving_router(p, router, out, paired)
+
+
+def registered_by(group: Group, router: Instance | None) -> bool:
+    """Whether the endpoint stands on this very start of the router, and the router serves."""
+    endpoint = group.endpoint
+    if endpoint is None or router is None or router.leaving or router.state != "ready":
+        return False
+    return (endpoint.router, endpoint.generation) == (router.id, router.generation)
 
 
 def _first_router(p: Picture, out: Decision) -> None:
@@ -302,42 +318,39 @@ def _first_router(p: Picture, out: Decision) -> None:
         if not complete and p.now < due:
             out.at(due)
             return
-    retry = p.retry_at.get("create_router", 0.0)
-    if p.now >= retry:
-        out.do("create_router")
-    else:
-        out.at(retry)
+    _due(p, Action("create_router"), out)
 
 
-def peers_wanted(p: Picture) -> tuple[PeerRecord, ...]:
-    """The members a router should know: ready, not leaving, in a fixed order."""
-    ready = [i for role in MEMBER_ROLES for i in p.ready(role)]
-    return tuple(sorted((i.record() for i in ready), key=lambda r: (r.role, r.instance)))
+def peers_wanted(instances: Iterable[Instance], router: Instance) -> tuple[PeerRecord, ...]:
+    """The members a router should know: ready, not leaving, of its own revision, in a fixed order.
+
+    Members of another revision never meet it, whatever let them be there.
+    """
+    ready = [
+        i.record()
+        for i in instances
+        if i.role in MEMBER_ROLES
+        and i.state == "ready"
+        and not i.leaving
+        and i.revision == router.revision
+    ]
+    return tuple(sorted(ready, key=lambda r: (r.role, r.instance)))
 
 
-def _serving_router(p: Picture, router: Instance, out: Decision) -> None:
-    wanted = peers_wanted(p)
+def _serving_router(p: Picture, router: Instance, out: Decision, paired: bool) -> None:
+    wanted = peers_wanted(p.instances, router)
     agreed = True
     if p.membership == "dynamic":
         agreed = registry_agrees(p.registry, router, wanted)
         if not agreed and p.registry.generation == router.generation:
-            _when_due(p, "sync_peers", "sync_peers", router, out)
-    elif p.membership == "restart" and not p.group.stale and _snapshot_due(p, router, wanted):
-        out.do("replace", instance=router.id)
-        return
-    paired = all(p.ready(role) for role in MEMBER_ROLES)
-    endpoint = p.group.endpoint
-    current = (
-        endpoint is not None
-        and endpoint.router == router.id
-        and endpoint.generation == router.generation
-    )
-    if not current and agreed and paired:
-        due = p.retry_at.get("register", 0.0)
-        if p.now >= due:
-            out.do("register", instance=router.id)
-        else:
-            out.at(due)
+            _due(p, Action("sync_peers", router.id), out)
+    elif p.membership == "restart":
+        due = replacement_due(p, router, wanted)
+        if due is not None:
+            _due(p, Action("replace", router.id), out, due)
+            agreed = p.now < due
+    if p.group.endpoint is None and agreed and paired:
+        _due(p, Action("register", router.id), out)
 
 
 def registry_agrees(registry: Registry, router: Instance, wanted: Sequence[PeerRecord]) -> bool:
@@ -347,22 +360,21 @@ def registry_agrees(registry: Registry, router: Instance, wanted: Sequence[PeerR
     return dict(registry.peers) == {w.url: w.role for w in wanted}
 
 
-def _snapshot_due(p: Picture, router: Instance, wanted: Sequence[PeerRecord]) -> bool:
-    """Whether a static router has to be replaced now.
+def replacement_due(p: Picture, router: Instance, wanted: Sequence[PeerRecord]) -> float | None:
+    """When a static router has to be replaced for its peers; None while it knows the right ones.
 
-    A lost or restarted peer: at once. Only additions: when all wanted members are ready, or after
-    the batch window. No snapshot: once. Never without a usable peer on both sides.
+    A lost or restarted peer: at once. Only additions: once all wanted members are ready, or after
+    the batch window. No snapshot: once. Never without a usable peer on both sides. Changes that
+    wait for a restart do not hold it back: it is started from what the group was formed with.
     """
     if not all(any(w.role == r for w in wanted) for r in MEMBER_ROLES):
-        return False
+        return None
     if router.snapshot is None:
-        return True
+        return p.now
     old, new = set(router.snapshot), set(wanted)
-    if old - new:
-        return True
-    if not new - old:
-        return False
-    if all(len(p.ready(r)) >= p.group.applied.get(r, 0) for r in MEMBER_ROLES):
-        return True
+    if old == new:
+        return None
+    if old - new or all(len(p.ready(r)) >= p.group.applied.get(r, 0) for r in MEMBER_ROLES):
+        return p.now
     youngest = max(i.since for i in p.members if i.record() in new - old)
-    return p.now - youngest >= p.timers.batch_window_s
+    return youngest + p.timers.batch_window_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -45,12 +46,12 @@ def _problem(error: Any, model: type[BaseModel]) -> Problem:
     path, found, kind = path_of(location), error.get("input"), error["type"]
     if kind == "extra_forbidden":
         known = _fields(model, location[:-1])
-        near = difflib.get_close_matches(str(location[-1]), known, n=1)
-        remedy = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(known)}."
+        near = _near(str(location[-1]), known)
+        remedy = f"Did you mean {near!r}?" if near else f"Known here: {', '.join(known)}."
         return Problem(
             rule="structure.unknown_field",
             path=path,
-            message=f"there is no field {location[-1]!r} here (its value is {_said(found)}).",
+            message=f"there is no field {location[-1]!r} here (its value is {_said(found, path)}).",
             values={"field": str(location[-1]), "known": known},
             remedy=remedy,
         )
@@ -63,15 +64,55 @@ def _problem(error: Any, model: type[BaseModel]) -> Problem:
             remedy=f"Add {location[-1]!r}.",
         )
     context = error.get("ctx") or {}
-    wanted = str(context.get("expected", ""))
-    message = str(context["error"]) if "error" in context else error["msg"]
+    wanted = str(context.get("expected", "")) or WANTED.get(kind, "").format_map(_Gaps(context))
+    message = str(context.get("error") or error["msg"] or "it cannot be read").rstrip(".")
     return Problem(
         rule="structure.value",
         path=path,
-        message=f"{_said(found)} does not do here: {message[0].lower()}{message[1:]}.",
-        values={"found": _plain(found), "expected": wanted or message},
-        remedy=f"Write {wanted}." if wanted else "Correct the value.",
+        message=f"{_said(found, path)} does not do here: {message[:1].lower()}{message[1:]}.",
+        values={"found": _plain(found, path), "expected": wanted or message},
+        remedy=_remedy(kind, wanted, found, path),
     )
+
+
+WANTED = {
+    "string_type": "text", "string_too_short": "text of at least {min_length} characters",
+    "int_type": "a whole number", "int_parsing": "a whole number",
+    "int_from_float": "a whole number", "int_parsing_size": "a smaller number",
+    "float_type": "a number", "float_parsing": "a number", "finite_number": "a finite number",
+    "bool_type": "true or false", "bool_parsing": "true or false",
+    "list_type": "a list", "tuple_type": "a list", "dict_type": "a mapping",
+    "model_type": "a mapping", "model_attributes_type": "a mapping", "mapping_type": "a mapping",
+    "greater_than_equal": "a number of at least {ge}", "greater_than": "a number above {gt}",
+    "less_than_equal": "a number of at most {le}", "less_than": "a number below {lt}",
+    "invalid_key": "names that are text",
+}  # fmt: skip
+"""What to write instead, by the kind of the validation error."""
+
+
+class _Gaps(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return "…"
+
+
+def _remedy(kind: str, wanted: str, found: object, path: str) -> str:
+    if kind == "string_type" and isinstance(found, int | float):
+        if _hidden(path):
+            return "Write it in quotes: YAML reads it as something else than text."
+        text = str(found).lower() if isinstance(found, bool) else str(found)
+        return f'Write it in quotes, "{text}": YAML reads it as something else than text.'
+    return f"Write {wanted}." if wanted else "Correct the value as the message says."
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    """The field that was meant, however its words were joined; empty when none is near."""
+    plain = {_flat(k): k for k in known}
+    found = difflib.get_close_matches(_flat(name), list(plain), n=1, cutoff=0.7)
+    return plain[found[0]] if found else ""
+
+
+def _flat(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
 
 
 def _fields(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
@@ -90,10 +131,26 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next((m for a in get_args(annotation) if (m := _model_in(a)) is not None), None)
 
 
-def _said(value: object) -> str:
+SECRET = re.compile(r"token|secret|passw|credential|api[_-]?key|private[_-]?key|_key$", re.I)
+"""Names whose values are never repeated, in an error or elsewhere."""
+
+
+def _hidden(path: str) -> bool:
+    """Whether the value there may be a secret: by its name, or as a whole environment."""
+    last = path.rpartition(".")[2]
+    return last == "env" or bool(SECRET.search(last))
+
+
+def _said(value: object, path: str = "") -> str:
+    if isinstance(value, Mapping | list):
+        return f"a {'mapping' if isinstance(value, Mapping) else 'list'} of {len(value)}"
+    if _hidden(path):
+        return "(secret)"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _plain(value: object) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else _said(value)
+def _plain(value: object, path: str) -> Any:
+    if not _hidden(path) and (value is None or isinstance(value, str | int | bool)):
+        return value
+    return _said(value, path)

@@ -6,6 +6,8 @@ the command line and the environment.
 
 from __future__ import annotations
 
+import re
+from ipaddress import ip_address
 from typing import Literal
 
 from backend.domain.errors import Refused
@@ -21,20 +23,33 @@ VIRTUAL_KINDS = frozenset(
 VIRTUAL_NAMES = (
     "docker", "br-", "veth", "cni", "flannel", "cali", "cilium_", "lxc", "weave", "datapath",
     "antrea", "kube-", "nodelocaldns", "vxlan", "genev_sys", "ovs-system", "virbr", "vnet", "tunl",
-    "tun", "tap", "wg", "ppp", "tailscale", "zt", "dummy", "utun",
+    "tun", "tap", "wg", "ppp", "tailscale", "zt", "dummy", "utun", "bridge",
 )  # fmt: skip
-"""Names that say the same where the kind is not known. A plain `br0` is often the uplink."""
+"""Names that say the same where the kind is not known."""
+UPLINK_BRIDGE = re.compile(r"^(vm)?br\d+$")
+"""A plain `br0` or `vmbr0` often holds the host's own uplink; `br-…` is a container network's."""
 
 
 def candidates(facts: HostFacts) -> tuple[Interface, ...]:
-    """Interfaces that could carry KV traffic: up, with an address, not loopback, not virtual."""
+    """Interfaces that could carry KV traffic: up, with an address that can be routed to, and
+    neither loopback nor virtual."""
     return tuple(
-        i for i in facts.interfaces if i.up and not i.loopback and i.addresses and not _virtual(i)
+        i
+        for i in facts.interfaces
+        if i.up and not i.loopback and any(map(_routable, i.addresses)) and not _virtual(i)
     )
 
 
+def _routable(address: str) -> bool:
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    return not (ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast)
+
+
 def _virtual(interface: Interface) -> bool:
-    if interface.name == "br0":
+    if UPLINK_BRIDGE.match(interface.name):
         return False
     return interface.kind in VIRTUAL_KINDS or interface.name.startswith(VIRTUAL_NAMES)
 

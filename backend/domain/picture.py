@@ -9,6 +9,7 @@ from backend.domain import status
 from backend.domain.decide import Picture
 from backend.domain.group import Instance
 from backend.domain.host import HostFacts
+from backend.domain.shell import join
 from backend.domain.views import (
     AcceleratorView,
     EndpointView,
@@ -52,9 +53,6 @@ def group_view(p: Picture, changes: Sequence[str] = (), policies: str = "") -> G
 def member_view(p: Picture, i: Instance) -> MemberView:
     """One instance as shown."""
     formed = p.group.formed
-    listed: bool | None = None
-    if i.role != "router" and p.registry.peers is not None:
-        listed = i.url in p.registry.peers
     return MemberView(
         id=i.id,
         role=i.role,
@@ -72,9 +70,22 @@ def member_view(p: Picture, i: Instance) -> MemberView:
         since=i.since,
         next_start=i.next_start if i.state == "exited" else None,
         failures=i.failures,
-        in_router=listed,
+        in_router=_in_router(p, i),
         note=i.note,
     )
+
+
+def _in_router(p: Picture, i: Instance) -> bool | None:
+    """Whether the router knows this start of the member; None where nobody can say."""
+    router = p.router
+    if i.role == "router" or router is None or router.state != "ready":
+        return None
+    if p.membership == "dynamic":
+        peers, current = p.registry.peers, p.registry.generation == router.generation
+        return i.url in peers if peers is not None and current else None
+    if p.membership == "restart":
+        return i.record() in (router.snapshot or ())
+    return None
 
 
 def _endpoint(p: Picture) -> EndpointView | None:
@@ -89,8 +100,9 @@ def _endpoint(p: Picture) -> EndpointView | None:
     document = p.group.formed.document if p.group.formed else p.group.document
     model = served_name(document)
     body = {"model": model, "messages": [{"role": "user", "content": "Say hello."}]}
-    said = json.dumps(body, ensure_ascii=False).replace("'", "'\"'\"'")
-    curl = f"curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{said}'"
+    said = json.dumps(body, ensure_ascii=False)
+    argv = (f"{url}/v1/chat/completions", "-H", "Content-Type: application/json", "-d", said)
+    curl = f"curl {join(argv)}"
     return EndpointView(url=f"{url}/v1", model=model, curl=curl)
 
 

@@ -26,19 +26,22 @@ def allocate(
 ) -> tuple[Band, ...] | None:
     """Bands for `demands` inside `port_range` (inclusive) clear of `taken`, or None when short.
 
-    The widest is placed first, each at the lowest gap that holds it; the answer follows the order
-    of `demands`. A band in `wished` of the same name and width keeps its place while it is free,
-    whatever the range says, so that an endpoint does not move.
+    A band in `wished` of the same name and width keeps its place while it is free, whatever the
+    range says, so that an endpoint does not move. Of the others the widest is placed first, each at
+    the lowest gap that holds it; the answer follows the order of `demands`.
     """
     used = set(taken)
     wishes = {(b.name, b.count): b for b in wished}
     placed: dict[str, Band] = {}
-    for demand in sorted(demands, key=lambda d: -d.count):
+    for demand in demands:
         wish = wishes.get((demand.name, demand.count))
         if wish is not None and used.isdisjoint(wish.ports):
-            band: Band | None = wish
-        else:
-            band = _lowest(port_range, used, demand)
+            placed[demand.name] = wish
+            used.update(wish.ports)
+    for demand in sorted(demands, key=lambda d: -d.count):
+        if demand.name in placed:
+            continue
+        band = _lowest(port_range, used, demand)
         if band is None:
             return None
         placed[demand.name] = band

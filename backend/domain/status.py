@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.domain.decide import Picture, roles_of, wanted_counts
+from backend.domain.decide import Picture, peers_wanted, roles_of, tearing_down, wanted_counts
 from backend.domain.group import Group, Instance
 from backend.domain.views import GroupStatus, Mark, PhaseView, RoleCount
 
-LIVING = ("starting", "ready", "unhealthy", "draining", "stopping")
+LIVING = ("starting", "ready", "unhealthy")
 
 
 def status(p: Picture) -> GroupStatus:
@@ -19,11 +19,25 @@ def status(p: Picture) -> GroupStatus:
     """
     if p.group.document.spec.paused and not p.instances:
         return "Stopped"
-    if not any(i.state in LIVING for i in p.members):
+    if not any(_lives(i) for i in p.members):
         return "Pending"
     served = all(p.ready(role) for role in roles_of(p.group))
     registered = p.membership == "none" or p.group.endpoint is not None
     return "Running" if served and registered else "Partially ready"
+
+
+def _lives(instance: Instance) -> bool:
+    if instance.state in ("draining", "stopping"):
+        return instance.process is not None and instance.process.state == "running"
+    return instance.state in LIVING
+
+
+def restart_done(p: Picture) -> bool:
+    """Whether a restart has brought back all that is wanted."""
+    restart = p.group.restart
+    if restart is None or restart.step != "start":
+        return False
+    return status(p) == "Running" and not ratio(p)[1]
 
 
 def counts(p: Picture) -> dict[str, RoleCount]:
@@ -68,22 +82,55 @@ def marks(p: Picture) -> tuple[Mark, ...]:
                 "no role scales up.",
             )
         )
-    if g.placement_note:
+    if g.placement_note and _something_to_place(p):
         out.append(Mark(id="placement", text=g.placement_note))
     out += _member_marks(p.instances)
-    if g.restart is not None:
-        stuck = sorted({i.host for i in p.instances if i.state == "stopping" and i.note})
-        if stuck:
-            text = f"The restart waits for {', '.join(stuck)} to confirm that its instances ended."
-            out.append(Mark(id="restart_blocked", text=text, level="error"))
+    out += _blocked(g, p.instances)
     router = p.router
-    if p.membership not in ("none",) and router is not None and router.state == "ready":
+    if p.membership != "none" and router is not None and router.state == "ready":
         if g.endpoint is None:
             text = router.note or "waiting for the router's registry and one answered request"
             out.append(Mark(id="registration", text=text, level="info"))
         elif router.note:
             out.append(Mark(id="membership", text=router.note))
+        elif p.membership == "manual" and (text := _by_hand(p, router)):
+            out.append(Mark(id="membership", text=text))
     return tuple(out)
+
+
+def _something_to_place(p: Picture) -> bool:
+    """Whether a refusal to place still keeps something from being there."""
+    if tearing_down(p.group):
+        return False
+    if p.group.formed is None:
+        return True
+    if p.membership != "none" and p.router is None:
+        return True
+    short = any(len(p.of(r)) < p.group.applied.get(r, 0) for r in roles_of(p.group))
+    return short and not p.group.stale
+
+
+def _blocked(g: Group, instances: Sequence[Instance]) -> list[Mark]:
+    """What holds up a restart, a deletion or a pause: hosts that have not confirmed an end."""
+    stuck = sorted({i.host for i in instances if i.state == "stopping" and i.note})
+    if not stuck or not tearing_down(g):
+        return []
+    what = "deletion" if g.deleting else "pause" if g.document.spec.paused else "restart"
+    text = f"The {what} waits for {', '.join(stuck)} to confirm that its instances ended."
+    return [Mark(id="restart_blocked", text=text, level="error")]
+
+
+def _by_hand(p: Picture, router: Instance) -> str:
+    """What the operator has to change at a router whose members are kept up by hand."""
+    if router.snapshot is None:
+        return ""
+    now = {f"{r.role} {r.url}" for r in peers_wanted(p.instances, router)}
+    told = {f"{r.role} {r.url}" for r in router.snapshot}
+    parts = [f"add {', '.join(sorted(now - told))}"] if now - told else []
+    parts += [f"remove {', '.join(sorted(told - now))}"] if told - now else []
+    if not parts:
+        return ""
+    return f"The router is kept up by hand. Tell it: {'; '.join(parts)}."
 
 
 def _member_marks(instances: Sequence[Instance]) -> list[Mark]:
@@ -113,13 +160,13 @@ def phase(group: Group, instances: Sequence[Instance]) -> PhaseView | None:
     restart = group.restart
     if restart is None:
         return None
+    blocked = next((i.host for i in instances if i.note and i.state == "stopping"), "")
     if restart.step == "stop router":
-        return PhaseView(name="stop router", done=0, total=1)
+        return PhaseView(name="stop router", done=0, total=1, blocked_by=blocked)
     if restart.step == "stop members":
         left = len(instances)
-        blocked = next((i.host for i in instances if i.note and i.state == "stopping"), "")
         done = max(restart.total - left, 0)
         return PhaseView(name="stop members", done=done, total=restart.total, blocked_by=blocked)
     wanted = sum(wanted_counts(group).values())
-    ready = sum(1 for i in instances if i.role != "router" and i.state == "ready")
+    ready = sum(1 for i in instances if i.role != "router" and i.state == "ready" and not i.leaving)
     return PhaseView(name="start", done=ready, total=wanted)

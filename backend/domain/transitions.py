@@ -40,11 +40,14 @@ def backoff(failures: int) -> float:
 def observe(instance: Instance, seen: Seen, now: float) -> Instance:
     """The instance with its state as seen; the same object when nothing changed.
 
-    Instances on their way out keep their state: only the act of stopping confirms that.
+    Instances on their way out keep their state: only the act of stopping confirms that. So do
+    those that wait for a start: there is no process that a silent host could hide.
     """
-    if instance.leaving or instance.state == "crash_loop":
+    if instance.leaving:
+        return _leaving(instance, seen)
+    if instance.state == "crash_loop":
         return instance
-    if seen.host_up is False and instance.state != "pending":
+    if seen.host_up is False and instance.state not in ("pending", "exited"):
         return _to(instance, "unreachable", now, "its host does not answer")
     process = seen.process
     if process is None or process.generation != instance.generation:
@@ -56,12 +59,24 @@ def observe(instance: Instance, seen: Seen, now: float) -> Instance:
     return instance
 
 
+def _leaving(instance: Instance, seen: Seen) -> Instance:
+    """Whether a draining member's process still lives decides how long it is waited for."""
+    process = seen.process
+    if process is None or process.generation != instance.generation or seen.host_up is False:
+        return instance
+    if instance.process is None or process == instance.process:
+        return instance
+    return instance.model_copy(update={"process": process})
+
+
 def _living(instance: Instance, seen: Seen, process: ProcessStatus, now: float) -> Instance:
     known = instance.model_copy(update={"process": process})
     fresh = seen.generation == instance.generation
     if fresh and seen.healthy_streak > 0:
         served = known.model_copy(update={"served": instance.generation, "failures": 0})
-        return _to(served, "ready", now, "", instance)
+        # a ready router's note says what its peers or its first request still lack
+        note = instance.note if instance.state == "ready" else ""
+        return _to(served, "ready", now, note, instance)
     served_now = instance.served == instance.generation
     if not served_now:
         return _to(known, "starting", now, instance.note, instance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,8 +43,8 @@ class HealthPace:
     young_for_s: float = 15.0
 
 
-IN_FLIGHT = ("vllm:num_requests_running", "vllm:num_requests_waiting",
-             "sglang:num_running_reqs", "sglang:num_queue_reqs")  # fmt: skip
+RUNNING = ("vllm:num_requests_running", "sglang:num_running_reqs")
+IN_FLIGHT = (*RUNNING, "vllm:num_requests_waiting", "sglang:num_queue_reqs")
 """Gauges whose sum is what an engine still holds, by their names on its metrics page."""
 
 
@@ -160,9 +161,16 @@ class HealthWatch:
 
 
 def in_flight(page: str) -> float | None:
-    """Requests an engine holds, from its metrics page; None when the page does not say."""
-    total: float | None = None
-    for family in text_string_to_metric_families(page):
-        if family.name in IN_FLIGHT:
-            total = (total or 0.0) + sum(s.value for s in family.samples)
-    return total
+    """Requests an engine holds, from its metrics page; None when the page does not say.
+
+    A page without the number of running requests does not say, however few wait.
+    """
+    total, running = 0.0, False
+    try:
+        for family in text_string_to_metric_families(page):
+            if family.name in IN_FLIGHT:
+                running = running or family.name in RUNNING
+                total += sum(s.value for s in family.samples)
+    except ValueError:  # no metrics page at all, or one cut short
+        return None
+    return total if running and math.isfinite(total) else None

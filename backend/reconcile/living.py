@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from backend.domain import acts
 from backend.domain.bands import HTTP
+from backend.domain.decide import peers_wanted
 from backend.domain.errors import Conflict, RemoteFailed
 from backend.domain.group import Instance, PeerRecord
-from backend.domain.instance import MEMBER_ROLES, LaunchSpec
+from backend.domain.instance import LaunchSpec
 from backend.domain.recipes import pinned
 from backend.domain.render import Place, program_of, render_router
 from backend.domain.worker_calls import Peer
@@ -49,10 +51,9 @@ async def start(w: World, key: str) -> None:
     async with w.store.lock(instance.group), w.store.write() as tx:
         tx.close_intent(intent.key)
         fresh = w.store.instances.get(key)
-        if fresh and fresh.state == "pending" and fresh.generation == instance.generation:
-            now = w.clock()
-            started = {"state": "starting", "process": status, "since": now, "note": ""}
-            tx.put_instance(fresh.model_copy(update=started))
+        row = fresh and acts.started(fresh, instance.generation, status, w.clock())
+        if row is not None:
+            tx.put_instance(row)
             tx.event(
                 "started",
                 f"{key} starts on {host.name}:{instance.port} (pid {status.pid}, generation "
@@ -100,16 +101,8 @@ def _router_launch(w: World, router: Instance) -> tuple[LaunchSpec, tuple[PeerRe
 
 
 def peers(w: World, router: Instance) -> tuple[PeerRecord, ...]:
-    """The ready members of the router's own revision, in a fixed order."""
-    ready = [
-        i.record()
-        for i in w.store.of_group(router.group)
-        if i.role in MEMBER_ROLES
-        and i.state == "ready"
-        and not i.leaving
-        and i.revision == router.revision
-    ]
-    return tuple(sorted(ready, key=lambda r: (r.role, r.instance)))
+    """The members the router should know now."""
+    return peers_wanted(w.store.of_group(router.group), router)
 
 
 def as_peer(record: PeerRecord) -> Peer:
@@ -128,9 +121,10 @@ async def respawn(w: World, key: str) -> None:
     """The next generation of an ended instance, from its stored launch."""
     async with w.store.lock(w.store.instances[key].group), w.store.write() as tx:
         instance = w.store.instances[key]
-        if instance.state != "exited":
+        row = acts.respawned(instance, w.clock())
+        if row is None:
             return
-        tx.put_instance(_next_generation(instance, w.clock()))
+        tx.put_instance(row)
         tx.event(
             "respawn",
             f"{key} is started again ({instance.note}); generation {instance.generation + 1}",
@@ -141,29 +135,19 @@ async def respawn(w: World, key: str) -> None:
         )
 
 
-def _next_generation(instance: Instance, now: float) -> Instance:
-    update = {
-        "generation": instance.generation + 1,
-        "state": "pending",
-        "process": None,
-        "next_start": None,
-        "since": now,
-    }
-    return instance.model_copy(update=update)
-
-
 async def replace_router(w: World, key: str) -> None:
     """End a static router and let its next generation start with the present peers."""
     instance = w.store.instances[key]
     await _end(w, instance, f"replace:{key}:{instance.generation}")
     async with w.store.lock(instance.group), w.store.write() as tx:
         fresh = w.store.instances.get(key)
-        if fresh is None or fresh.leaving:
+        tx.close_intent(f"replace:{key}:{instance.generation}")
+        row = fresh and acts.replaced(fresh, instance.generation, w.clock())
+        if row is None:
             return
         group = w.store.groups[instance.group]
         tx.put_group(group.model_copy(update={"endpoint": None}))
-        tx.put_instance(_next_generation(fresh, w.clock()))
-        tx.close_intent(f"replace:{key}:{instance.generation}")
+        tx.put_instance(row)
         tx.event(
             "replaced",
             f"{key} is replaced: its members changed",
@@ -177,11 +161,10 @@ async def drain(w: World, key: str) -> None:
     """Take an instance out of service; it is stopped once it holds no request any more."""
     async with w.store.lock(w.store.instances[key].group), w.store.write() as tx:
         instance = w.store.instances[key]
-        if instance.leaving and not instance.removing:
+        row = acts.draining(instance, w.clock())
+        if row is None:
             return
-        now = w.clock()
-        update = {"state": "draining", "draining_since": now, "since": now, "removing": False}
-        tx.put_instance(instance.model_copy(update=update))
+        tx.put_instance(row)
         tx.event(
             "draining",
             f"{key} leaves: it takes no new request and finishes what it holds",
@@ -201,9 +184,7 @@ async def stop(w: World, key: str) -> None:
     intent = f"stop:{key}"
     async with w.store.lock(instance.group), w.store.write() as tx:
         fresh = w.store.instances[key]
-        if fresh.state != "stopping":
-            stopping = {"state": "stopping", "since": w.clock(), "note": ""}
-            tx.put_instance(fresh.model_copy(update=stopping))
+        tx.put_instance(acts.stopping(fresh, w.clock()))
     await _end(w, instance, intent)
     await w.runtime.remove(host, key)
     crash.reached(f"removed:{intent}")

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from backend.domain import status
-from backend.domain.decide import Action, Picture, decide, wanted_counts
+from backend.domain import acts, status
+from backend.domain.decide import Action, Picture, decide
 from backend.domain.errors import HostError, PdError, TimedOut
 from backend.domain.group import Group, Instance
 from backend.domain.mode import membership
@@ -150,9 +150,7 @@ class GroupLoop:
 
     async def _finish_restart(self, p: Picture) -> None:
         restart = p.group.restart
-        if restart is None or restart.step != "start" or status.status(p) != "Running":
-            return
-        if status.ratio(p)[1]:
+        if restart is None or not status.restart_done(p):
             return
         w = self.world
         async with w.store.lock(self.name), w.store.write() as tx:
@@ -220,6 +218,8 @@ class GroupLoop:
                 restart = group.restart.model_copy(update={"step": a.detail})
                 tx.put_group(group.model_copy(update={"restart": restart}))
                 tx.event("restart", f"restart of {name}: {a.detail}", group=name)
+            elif w.store.of_group(name):
+                return  # something came meanwhile: it ends first
             elif a.kind == "reform":
                 self._reform(tx, group)
             elif a.kind == "forget":
@@ -228,9 +228,8 @@ class GroupLoop:
         crash.reached(f"written:{a.kind}:{a.detail}:{name}")
 
     def _reform(self, tx, group: Group) -> None:  # type: ignore[no-untyped-def]
-        update: dict[str, object] = {"formed": None, "applied": wanted_counts(group)}
+        tx.put_group(acts.reformed(group))
         if group.restart is not None:
-            update["restart"] = group.restart.model_copy(update={"step": "start"})
             tx.event(
                 "restart",
                 f"restart of {group.name}: every old process is gone; it forms anew",
@@ -238,11 +237,10 @@ class GroupLoop:
             )
         else:
             tx.event("stopped", f"{group.name} is stopped", group=group.name)
-        tx.put_group(group.model_copy(update=update))
 
     async def _failed(self, a: Action, error: PdError) -> None:
         """Remember when to try again, and show why on the panel."""
-        key = self._retry_key(a)
+        key = a.retry_key
         times = self._failures[key] = self._failures.get(key, 0) + 1
         pause = RETRY_S[min(times, len(RETRY_S)) - 1]
         if a.kind in PLACING:
@@ -267,9 +265,15 @@ class GroupLoop:
                 tx.event(f"{a.kind}_failed", note, group=self.name, level="warning", **about)
 
     async def _worked(self, a: Action) -> None:
-        key = self._retry_key(a)
+        key = a.retry_key
         self._failures.pop(key, None)
         self._retry_at.pop(key, None)
+        if a.kind == "sync_peers":
+            await self._clear_note(a.instance)
 
-    def _retry_key(self, a: Action) -> str:
-        return a.kind if a.kind in ("sync_peers", "register") else a.key
+    async def _clear_note(self, key: str) -> None:
+        w = self.world
+        async with w.store.lock(self.name), w.store.write() as tx:
+            instance = w.store.instances.get(key)
+            if instance is not None and instance.note:
+                tx.put_instance(instance.model_copy(update={"note": ""}))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import httpx
 
+from backend.domain import acts
 from backend.domain.decide import registry_agrees
 from backend.domain.errors import Conflict, RemoteFailed
-from backend.domain.group import Endpoint, Instance
+from backend.domain.group import Instance
 from backend.domain.host import Host
 from backend.domain.mode import Mode
 from backend.domain.recipes import pinned_mode
@@ -17,6 +19,11 @@ from backend.reconcile import crash
 from backend.reconcile.living import as_peer, peers
 from backend.reconcile.world import World
 from backend.store.store import Intent
+
+PAIR = re.compile(
+    r"___prefill_addr_(?P<prefill>\S+?:\d+)___decode_addr_(?P<decode>\S+?:\d+)(?:_|$)"
+)
+"""How a vLLM router names the pair that serves a request, in the request's id."""
 
 FIRST_REQUEST_TIMEOUT_S = 60.0
 """A cold engine may compile kernels on its first request."""
@@ -125,10 +132,12 @@ async def register(w: World, key: str) -> None:
     async with w.store.lock(group.name), w.store.write() as tx:
         fresh = w.store.groups.get(group.name)
         still = w.store.instances.get(key)
-        if fresh is None or still is None or still.generation != router.generation:
+        if fresh is None or still is None:
             return
-        endpoint = Endpoint(url=router.url, router=key, generation=router.generation)
-        tx.put_group(fresh.model_copy(update={"endpoint": endpoint}))
+        row = acts.registered(fresh, still, router.generation)
+        if row is None:
+            return
+        tx.put_group(row)
         tx.put_instance(still.model_copy(update={"note": ""}))
         answered = f"; a first request was answered by {pair}" if pair else ""
         tx.event(
@@ -164,10 +173,8 @@ async def _ask(w: World, router: Instance, host: Host, model: str) -> str:
 
 def served_by(response_id: str) -> str:
     """The pair in a response id of a vLLM router, `P -> D`, empty when the id names none."""
-    _, _, rest = response_id.partition("___prefill_addr_")
-    prefill, _, rest = rest.partition("___decode_addr_")
-    decode = rest.partition("_")[0]
-    return f"{prefill} -> {decode}" if prefill and decode else ""
+    found = PAIR.search(response_id)
+    return f"{found['prefill']} -> {found['decode']}" if found else ""
 
 
 def _unanswered(router: Instance, why: str) -> RemoteFailed:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from backend.adapters.process import ClaimOrder
+from backend.domain import acts
+from backend.domain.bands import HTTP
 from backend.domain.decide import roles_of, wanted_counts
 from backend.domain.deployment import Deployment
 from backend.domain.errors import PdError
 from backend.domain.group import Formed, Group, Instance
 from backend.domain.inherit import roles_of as effective_roles
+from backend.domain.instance import Band
 from backend.domain.mode import Catalogue, Mode
 from backend.domain.network import kv_interface
-from backend.domain.placement import Need, Seat, place
+from backend.domain.placement import Need, Seat, place, place_most
 from backend.domain.recipes import pinned
 from backend.domain.render import Place, Siblings, program_of, render_member
 from backend.reconcile import crash
@@ -57,12 +60,14 @@ async def form(w: World, name: str) -> None:
             recipe=catalogue.model_dump(mode="json"),
         )
 
-        def confirm(tx: Transaction, fresh: Group) -> None:
-            tx.put_group(
-                fresh.model_copy(update={"formed": formed, "applied": counts, "placement_note": ""})
-            )
+        def confirm(tx: Transaction, fresh: Group | None) -> bool:
+            row = acts.formed(fresh, formed)
+            if row is None:
+                return False
+            tx.put_group(row)
             places = ", ".join(f"{m.role} on {m.host}" for m in members)
             tx.event("formed", f"{name} forms: {places}", group=name)
+            return True
 
         await _insert(w, f"form:{name}:{group.version}", name, members, confirm)
 
@@ -81,20 +86,24 @@ async def add(w: World, name: str, role: str, count: int) -> None:
         need = replace(need, pins=_unused_pins(w, name, need))
         await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
         kind = group_type(w, group)
-        seats = place(w.rooms(), [need], vendor=mode.vendor if mode else None, only_type=kind)
+        seats = place_most(w.rooms(), need, vendor=mode.vendor if mode else None, only_type=kind)
         members = [
             _member(w, group, catalogue, formed.document, seat, formed.revision) for seat in seats
         ]
 
-        def confirm(tx: Transaction, fresh: Group) -> None:
-            tx.put_group(fresh.model_copy(update={"placement_note": ""}))
+        def confirm(tx: Transaction, fresh: Group | None) -> bool:
+            row = acts.joined(fresh, formed.revision)
+            if row is None:
+                return False
+            tx.put_group(row)
             for m in members:
                 tx.event(
                     "added", f"{m.id} is placed on {m.host}", group=name, instance=m.id, host=m.host
                 )
+            return True
 
-        ids = "+".join(m.id for m in members)
-        await _insert(w, f"add:{ids}", name, members, confirm)
+        there = sum(1 for i in w.store.of_group(name) if i.role == role)
+        await _insert(w, f"add:{name}:{role}:{there}", name, members, confirm)
 
 
 async def create_router(w: World, name: str) -> None:
@@ -119,9 +128,11 @@ async def create_router(w: World, name: str) -> None:
             since=w.clock(),
         )
 
-        def confirm(tx: Transaction, fresh: Group) -> None:
-            home = (seat.host, seat.bands)
-            tx.put_group(fresh.model_copy(update={"router_home": home, "placement_note": ""}))
+        def confirm(tx: Transaction, fresh: Group | None) -> bool:
+            row = acts.joined(fresh, formed.revision)
+            if row is None:
+                return False
+            tx.put_group(row.model_copy(update={"router_home": (seat.host, seat.bands)}))
             tx.event(
                 "added",
                 f"{router.id} is placed on {seat.host}:{router.port}",
@@ -129,8 +140,9 @@ async def create_router(w: World, name: str) -> None:
                 instance=router.id,
                 host=seat.host,
             )
+            return True
 
-        await _insert(w, f"router:{router.id}", name, [router], confirm)
+        await _insert(w, f"router:{name}:{formed.revision[:12]}", name, [router], confirm)
 
 
 def _router_need(
@@ -140,10 +152,9 @@ def _router_need(
     host, bands = group.router_home or ("", ())
     roles = document.spec.roles
     if roles is not None and roles.router.port is not None:
-        http = bands[0].model_copy(update={"base": roles.router.port}) if bands else None
-        from backend.domain.instance import Band
-
-        bands = (http or Band(name="http", base=roles.router.port), *bands[1:])
+        pinned_http = Band(name=HTTP, base=roles.router.port)
+        bands = (pinned_http, *(b for b in bands if b.name != HTTP))
+        need = replace(need, fixed_port=roles.router.port)
     return replace(need, wished_host=host, wished=tuple(bands))
 
 
@@ -239,8 +250,17 @@ def _member(
     )
 
 
-async def _insert(w: World, key: str, group: str, members: Sequence[Instance], confirm) -> None:  # type: ignore[no-untyped-def]
-    """Claim every place on its host, then insert the rows; on any failure let all claims go."""
+async def _insert(
+    w: World,
+    key: str,
+    group: str,
+    members: Sequence[Instance],
+    confirm: Callable[[Transaction, Group | None], bool],
+) -> None:
+    """Claim every place on its host, then insert the rows; on any failure let all claims go.
+
+    `confirm` writes what else the rows change, and says whether the group still wants them.
+    """
     wanted = [{"host": m.host, "instance": m.id} for m in members]
     intent = Intent(key, "place", group, {"places": wanted})
     async with w.store.write() as tx:
@@ -259,12 +279,14 @@ async def _insert(w: World, key: str, group: str, members: Sequence[Instance], c
         fresh = w.store.groups.get(group)
         async with w.store.write() as tx:
             tx.close_intent(key)
-            if fresh is None:
-                _release(tx, group, wanted)
-            else:
-                confirm(tx, fresh)
+            kept = confirm(tx, fresh)
+            if kept:
                 for member in members:
                     tx.put_instance(member)
+            else:
+                _release(tx, group, wanted)
+    if not kept:
+        w.release()
 
 
 def _release(tx: Transaction, group: str, places: Sequence[dict[str, str]]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from backend.domain.decide import Picture, wanted_counts
-from backend.domain.deployment import Deployment, Roles
+from backend.domain.decide import Picture
+from backend.domain.deployment import Deployment
+from backend.domain.desired import count_changes, saved, waiting, with_counts, with_revision
 from backend.domain.errors import Conflict, NotFound, PdError, Problem, Refused
 from backend.domain.group import Group, Instance, Restart
 from backend.domain.mode import membership
@@ -70,23 +71,13 @@ class Groups:
             tx.event("saved", f"{new.name} is saved", group=new.name, actor=actor)
             return
         lines = changes(old.document, new)
-        counts = _count_changes(old.document, new)
+        counts = count_changes(old.document, new)
         what = "; ".join([*lines[:6], *counts]) or "nothing that a launch depends on"
         more = f" and {len(lines) - 6} more" if len(lines) > 6 else ""
         tx.event("saved", f"{new.name} is saved: {what}{more}", group=new.name, actor=actor)
 
     def _updated(self, old: Group | None, new: Deployment, now: float) -> Group:
-        digest = revision(new, self._world.catalogue())
-        if old is None:
-            group = Group(name=new.name, version=1, document=new, revision=digest, since=now)
-            return group.model_copy(update={"applied": wanted_counts(group)})
-        update = {"version": old.version + 1, "document": new, "revision": digest}
-        group = old.model_copy(update=update)
-        wanted = wanted_counts(group)
-        if group.stale:
-            held = {r: min(n, wanted.get(r, n)) for r, n in old.applied.items()}
-            return group.model_copy(update={"applied": held})
-        return group.model_copy(update={"applied": wanted})
+        return saved(old, new, revision(new, self._world.catalogue()), now)
 
     def _dry(self, document: Deployment, digest: str) -> GroupView:
 
@@ -122,8 +113,8 @@ class Groups:
                     tx.save_document(group, actor)
                     said = ", ".join(f"{r} {n}" for r, n in counts.items())
                     tx.event("scaled", f"{name} is to have {said}", group=name, actor=actor)
-        waits = {r: n for r, n in counts.items() if group.applied.get(r, n) < n}
-        if waits and group.stale:
+        waits = waiting(group, counts)
+        if waits:
             raise Conflict.of(
                 "life.stale",
                 f"{name} runs an earlier configuration, so "
@@ -259,38 +250,10 @@ class Groups:
             if digest == group.revision:
                 continue
             async with self._store.lock(group.name), self._store.write() as tx:
-                tx.put_group(group.model_copy(update={"revision": digest}))
+                tx.put_group(with_revision(group, digest))
                 tx.event(
                     "recipe_changed",
                     f"the recipe of {group.name} is not the one it runs on; a restart applies it",
                     group=group.name,
                     level="warning",
                 )
-
-
-def with_counts(document: Deployment, counts: Mapping[str, int]) -> Deployment:
-    """The document with other replica counts."""
-    spec = document.spec
-    if spec.disaggregation is None:
-        count = counts.get("replica", spec.replicas or 1)
-        return document.model_copy(update={"spec": spec.model_copy(update={"replicas": count})})
-
-    roles = spec.roles or Roles()
-    update = {
-        role: getattr(roles, role).model_copy(update={"replicas": counts[role]})
-        for role in ("prefill", "decode")
-        if role in counts
-    }
-    spec = spec.model_copy(update={"roles": roles.model_copy(update=update)})
-    return document.model_copy(update={"spec": spec})
-
-
-def _count_changes(old: Deployment, new: Deployment) -> list[str]:
-    """Lines for what a revision does not count: replicas and the switch."""
-    before = Group(name=old.name, version=0, document=old, revision="")
-    after = Group(name=new.name, version=0, document=new, revision="")
-    a, b = wanted_counts(before), wanted_counts(after)
-    lines = [f"{r}: {a.get(r)} -> {b[r]}" for r in b if a.get(r) != b[r]]
-    if old.spec.paused != new.spec.paused:
-        lines.append("paused" if new.spec.paused else "resumed")
-    return lines

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from backend.domain.bands import resolve
-from backend.domain.decide import roles_of as role_names
+from backend.domain.decide import wanted_counts
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Problem
 from backend.domain.group import Group
@@ -106,6 +106,17 @@ def command_given(d: Deployment, k: Known) -> Iterator[Problem]:
                 values={"role": role, "run_command": None},
                 remedy="Set spec.run_command to the argv to start, one token a list item.",
             )
+    pd = d.spec.disaggregation
+    mode = k.catalogue.modes.get(pd.mode) if pd else None
+    if mode is None or mode.router.command or resolve(d.spec, "router").run_command:
+        return
+    yield Problem(
+        rule="structure.run_command",
+        path="spec.run_command",
+        message=f"mode {mode.name} brings no router, and the router has no command.",
+        values={"role": "router", "run_command": None},
+        remedy="Set spec.run_command, which the router inherits, or spec.roles.router.run_command.",
+    )
 
 
 def hosts_known(d: Deployment, k: Known) -> Iterator[Problem]:
@@ -143,18 +154,62 @@ def fits_a_host(d: Deployment, k: Known) -> Iterator[Problem]:
         return  # some host was not seen: it may be wide enough
     host, widest = max(k.widths.items(), key=lambda item: (item[1], item[0]))
     for role in ("prefill", "decode") if d.spec.disaggregation else ("replica",):
-        width = resolve(d.spec, role).width
+        resolved = resolve(d.spec, role)
+        width = resolved.width
+        own = "accelerators" not in resolved.inherited or "placement" not in resolved.inherited
         if width > widest:
             yield Problem(
                 rule="placement.too_wide",
-                path="spec.accelerators"
-                if role == "replica"
-                else f"spec.roles.{role}.accelerators",
+                path=f"spec.roles.{role}.accelerators" if own else "spec.accelerators",
                 message=f"one {role} member needs {width} accelerators, but the widest host "
                 f"({host}) has {widest}; a member does not span hosts.",
                 values={"needed": width, "widest": widest, "host": host},
                 remedy=f"Set accelerators to {widest} or less, or add a wider host.",
             )
+
+
+def pins_sound(d: Deployment, k: Known) -> Iterator[Problem]:
+    """Pins of one role are equally wide, and no accelerator is given to two members."""
+    given: dict[tuple[str, int], str] = {}
+    for role in ("prefill", "decode") if d.spec.disaggregation else ("replica",):
+        resolved = resolve(d.spec, role)
+        own = "placement" not in resolved.inherited
+        base = f"spec.roles.{role}.placement" if own else "spec.placement"
+        chosen = [(n, p.host, p.accelerators) for n, p in enumerate(resolved.placement or ())]
+        for n, host, accelerators in chosen:
+            if accelerators is None:
+                continue
+            path = f"{base}[{n}].accelerators"
+            if len(accelerators) != resolved.width:
+                yield _uneven(path, role, len(accelerators), resolved.width)
+            for index in accelerators:
+                before = given.setdefault((host, index), path)
+                if before != path or accelerators.count(index) > 1:
+                    yield _given_twice(path, role, host, index, before)
+                    break
+
+
+def _uneven(path: str, role: str, width: int, widest: int) -> Problem:
+    return Problem(
+        rule="structure.placement",
+        path=path,
+        message=f"this {role} member gets {width} accelerators and another one {widest}: the "
+        "members of a role are launched alike.",
+        values={"role": role, "width": width, "widest": widest},
+        remedy=f"List {widest} accelerators here, or as many everywhere.",
+    )
+
+
+def _given_twice(path: str, role: str, host: str, index: int, before: str) -> Problem:
+    return Problem(
+        rule="structure.placement",
+        path=path,
+        message=f"accelerator {index} of {host} is given to this {role} member, but also by "
+        f"{before}.",
+        values={"role": role, "host": host, "accelerator": index, "other": before},
+        remedy="Name each accelerator once; a role without a placement of its own takes the "
+        "deployment's.",
+    )
 
 
 RULES: tuple[Rule, ...] = (
@@ -164,6 +219,7 @@ RULES: tuple[Rule, ...] = (
     command_given,
     hosts_known,
     fits_a_host,
+    pins_sound,
 )
 
 
@@ -173,8 +229,9 @@ def judge(d: Deployment, k: Known) -> tuple[Problem, ...]:
 
 
 def scale_refusal(group: Group, counts: Mapping[str, int]) -> Problem | None:
-    """Why these counts cannot be set at all; None when they can."""
-    known = role_names(group)
+    """Why these counts cannot be set at all; None when they can. The roles are the saved
+    document's: that is where a count is stored."""
+    known = tuple(wanted_counts(group))
     for role, count in counts.items():
         if role not in known:
             what = "has exactly one replica" if role == "router" else "is no role of this group"
