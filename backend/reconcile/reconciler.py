@@ -101,6 +101,6 @@ class Reconciler:
             except PdError as error:
                 log.info("letting go of %s on %s: %s", key, host.name, error)
                 return
-        crash.reached(f"effect:{intent.key}")
+        crash.reached(f"effect:release:{key.rpartition('-')[0]}")
         async with w.store.write() as tx:
             tx.close_intent(intent.key)
