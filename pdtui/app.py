@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
-from textual.command import Provider
+from textual.command import CommandPalette, Provider
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
@@ -347,6 +347,12 @@ class Console(App[None]):
         else:
             self._interrupted = now
             self.say(tr("quit.interrupt"), "warn")
+
+    def action_command_palette(self) -> None:
+        """Open the palette over the present screen."""
+        if not isinstance(self.screen, CommandPalette):
+            ask = tr("palette.ask")
+            self.push_screen(CommandPalette(placeholder=ask, id="--command-palette"))
 
     async def action_quit(self) -> None:
         """Textual's own way out asks the same."""

@@ -53,16 +53,21 @@ class Session:
                 await client.aclose()
 
     def refresh(self) -> None:
-        """Read everything anew."""
-        if self._client is None:
+        """Read everything anew; opens the client again when that had failed."""
+        store = self._console.store
+        if store.failed:
+            store.set_failed(False)
             self.start()
-        else:
-            self.call("refresh", lambda c: c.snapshot(), self._console.store.load, quiet=True)
+            self._console.store_changed()
+        elif store.loaded:
+            self.call("refresh", lambda c: c.snapshot(), self._console.store.load)
 
     async def _live(self) -> None:
         try:
             client = await self._connect()
         except PdError as error:
+            self._console.store.set_failed(True)
+            self._console.store_changed()
             self._console.report(error)
             return
         store = self._console.store
@@ -125,7 +130,6 @@ class Session:
         done: Callable[[T], None] | None = None,
         *,
         failed: Callable[[PdError], bool] | None = None,
-        quiet: bool = False,
     ) -> None:
         """Ask the backend in a worker of its own group.
 
@@ -133,7 +137,7 @@ class Session:
         that returned True.
         """
         self._console.run_worker(
-            self._called(ask, done, failed, quiet),
+            self._called(ask, done, failed),
             name=name,
             group=f"call.{name}",
             exit_on_error=False,
@@ -144,7 +148,6 @@ class Session:
         ask: Callable[[BackendClient], Awaitable[T]],
         done: Callable[[T], None] | None,
         failed: Callable[[PdError], bool] | None,
-        quiet: bool,
     ) -> None:
         self._spin(1)
         try:
@@ -157,8 +160,7 @@ class Session:
             self._spin(-1)
         if done:
             done(answer)
-        if not quiet:
-            self._console.store_changed()
+        self._console.store_changed()
 
     async def _ask(self, ask: Callable[[BackendClient], Awaitable[T]]) -> T:
         if self._client is None:

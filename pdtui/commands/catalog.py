@@ -58,7 +58,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("area.groups", ("1",), "app"),
     Command("area.hosts", ("2",), "app"),
     Command("area.events", ("3",), "app"),
-    Command("app.refresh", ("R", "f5"), "app", why_not=can.reads),
+    Command("app.refresh", ("R", "f5"), "app"),
     Command("app.theme", (), "app"),
     # every table
     *_moves("list", (

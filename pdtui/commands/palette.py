@@ -27,8 +27,7 @@ class CommandProvider(Provider):
         return cast("Console", self.app)
 
     def _commands(self) -> list[Command]:
-        scopes = [*self._console.scopes_of(self.screen), "app"]
-        found = catalog.of(*scopes)
+        found = [*catalog.of(*self._console.scopes_of(self.screen)), *catalog.of("app")]
         return [c for c in found if c.owner == "handler" and c.id not in _HIDDEN]
 
     def _help(self, command: Command) -> str:

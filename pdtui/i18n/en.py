@@ -78,9 +78,7 @@ TEXT: dict[str, str] = {
     "phase.stop members": "stop members",
     "phase.confirm gone": "confirm gone",
     "phase.start": "start",
-    "phase.blocked": (
-        "{host} does not confirm that its instances stopped. r forces the restart past it."
-    ),
+    "phase.blocked": "{host} has not confirmed that its instances stopped; r forces past it.",
     "phase.blocked_short": "blocked by {host}",
     "mark.config_changed": "Config changed",
     "mark.paused": "stopped by hand",
@@ -123,7 +121,7 @@ TEXT: dict[str, str] = {
     "hosts.none.add": "pdtui hosts add NAME ADDRESS adds one; it is reached over SSH.",
     "host.free": "{count} free",
     "host.nobody": "free",
-    "host.ports": "{used} of {total} from {first}",
+    "host.ports": "{used}/{total}",
     "accept.title": "Accept the key of {name}?",
     "accept.means": (
         "Compare the fingerprint with the host's own. Once accepted, another key is refused."
@@ -168,6 +166,7 @@ TEXT: dict[str, str] = {
     "changes.none": "The backend lists no single difference.",
     # status line
     "status.connecting": "connecting…",
+    "status.failed": "no connection (R tries again)",
     "status.disconnected": "no connection",
     "status.embedded": "embedded",
     "status.daemon": "daemon",
@@ -186,7 +185,7 @@ TEXT: dict[str, str] = {
     "done.delete_host": "{name}: removed from the inventory.",
     "done.test": "{name}: {state}.",
     "copy.done": "Copied {what}.",
-    "copy.tmux": "Copied {what}; also in {path} (tmux passes it on with: set -g set-clipboard on).",
+    "copy.tmux": "Copied {what}, also to {path} (tmux: set -g set-clipboard on)",
     "copy.long": "{what} is too long for the terminal's clipboard; it is in {path}.",
     "copy.failed": "Cannot write {path}: {why}.",
     "copy.what.request": "the request",
@@ -233,6 +232,7 @@ TEXT: dict[str, str] = {
     "scale.key.role": "role",
     "scale.key.count": "count",
     "scale.key.apply": "apply",
+    "scale.key.cancel": "cancel",
     "restart.title": "Restart {name}?",
     "restart.yes": "Restart group",
     "force.title": "Force the restart of {name}?",
@@ -257,6 +257,7 @@ TEXT: dict[str, str] = {
     "quit.no": "Stay",
     "quit.interrupt": "Press ctrl+c again to leave at once.",
     "help.title": "Keys",
+    "palette.ask": "Command, group or host",
     "palette.cannot": "Not now: {reason}",
     "palette.groups": "Go to group",
     "palette.hosts": "Go to host",

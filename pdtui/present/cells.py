@@ -67,7 +67,8 @@ class Column:
     """A table column; widths in terminal cells.
 
     The higher `priority`, the sooner the column is left out when the terminal is narrow; 0 stays.
-    A column is as wide as its widest cell between `least` and `most`; `grow` takes what is left.
+    A column is as wide as its widest cell, between `least` and `most`. One that may `shrink` goes
+    down to its least before any column is left out; `grow` takes what is left in the end.
     """
 
     key: str
@@ -76,6 +77,7 @@ class Column:
     least: int = 4
     most: int = 40
     align: Align = "left"
+    shrink: bool = False
     grow: bool = False
 
 

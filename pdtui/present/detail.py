@@ -24,7 +24,7 @@ def section(title: str) -> list[Line]:
 
 def fact(name: str, value: str | Span | Line) -> Line:
     """`name` in a column of 16 cells, then the value."""
-    label = Span(f"  {name:<16}", "dim")
+    label = Span(f"  {name.capitalize() if name.isupper() and len(name) > 3 else name:<16}", "dim")
     if isinstance(value, tuple):
         return (label, *value)
     return (label, value if isinstance(value, Span) else Span(value))

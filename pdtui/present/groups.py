@@ -22,14 +22,14 @@ ROLE_ORDER = ("prefill", "decode", "replica", "router")
 def columns() -> tuple[Column, ...]:
     """The list's columns."""
     return (
-        Column("name", tr("col.name"), least=10, most=32),
+        Column("name", tr("col.name"), least=12, most=40, shrink=True),
         Column("status", tr("col.status"), least=17, most=20),
         Column("ratio", tr("col.ratio"), priority=1, least=5, most=22),
-        Column("marks", tr("col.marks"), priority=2, least=8, most=34),
+        Column("marks", tr("col.marks"), priority=2, least=16, most=44, shrink=True),
         Column("mode", tr("col.mode"), priority=3, least=8, most=22),
         Column("age", tr("col.age"), priority=4, least=5, most=6, align="right"),
-        Column("endpoint", tr("col.endpoint"), priority=6, least=12, most=34),
-        Column("model", tr("col.model"), priority=5, least=8, most=60, grow=True),
+        Column("endpoint", tr("col.endpoint"), priority=5, least=26, most=40, shrink=True),
+        Column("model", tr("col.model"), priority=6, least=12, most=60, shrink=True, grow=True),
     )
 
 
@@ -80,7 +80,11 @@ def short_marks(group: GroupView) -> Line:
     elif group.paused:
         parts.append(Span(tr("mark.paused"), "off"))
     others = sorted(
-        (m for m in group.marks if m.id not in BESIDE_STATUS),
+        (
+            m
+            for m in group.marks
+            if m.id not in BESIDE_STATUS and not (group.phase and m.id == "restart_blocked")
+        ),
         key=lambda m: ("error", "warning", "info").index(m.level),
     )
     if others:

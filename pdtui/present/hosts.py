@@ -21,12 +21,12 @@ def columns() -> tuple[Column, ...]:
         Column("name", tr("col.name"), least=8, most=28),
         Column("state", tr("col.state"), least=12, most=16),
         Column("free", tr("col.free"), priority=1, least=8, most=18),
-        Column("type", tr("col.type"), priority=2, least=8, most=28),
-        Column("ports", tr("col.ports"), priority=3, least=10, most=20),
+        Column("type", tr("col.type"), priority=3, least=12, most=36, shrink=True),
+        Column("ports", tr("col.ports"), priority=4, least=5, most=9),
         Column("runtime", tr("col.runtime"), priority=6, least=7, most=8),
-        Column("address", tr("col.address"), priority=4, least=9, most=34),
+        Column("address", tr("col.address"), priority=5, least=10, most=40, shrink=True),
         Column("seen", tr("col.seen"), priority=7, least=5, most=6, align="right"),
-        Column("note", tr("col.note"), priority=5, least=8, most=80, grow=True),
+        Column("note", tr("col.note"), priority=2, least=14, most=120, shrink=True, grow=True),
     )
 
 
@@ -77,9 +77,9 @@ def types(accelerators: tuple[AcceleratorView, ...]) -> str:
 
 
 def ports(host: HostView) -> str:
-    """`4/64 of 40000`: used, of how many, from which."""
+    """`4/64`: used, of how many."""
     first, last = host.port_range
-    return tr("host.ports", used=host.ports_used, total=last - first + 1, first=first)
+    return tr("host.ports", used=host.ports_used, total=last - first + 1)
 
 
 def address(host: HostView) -> str:

@@ -21,16 +21,16 @@ HEADING = "role:"
 def columns() -> tuple[Column, ...]:
     """The panel's columns."""
     return (
-        Column("id", tr("col.member"), least=12, most=36),
+        Column("id", tr("col.member"), least=14, most=44, shrink=True),
         Column("state", tr("col.state"), least=11, most=14),
-        Column("host", tr("col.host"), least=6, most=24),
+        Column("host", tr("col.host"), least=8, most=24, shrink=True),
         Column("accelerators", tr("col.accelerators"), priority=2, least=5, most=22),
-        Column("ports", tr("col.ports"), priority=3, least=5, most=20),
+        Column("ports", tr("col.ports"), priority=5, least=5, most=20),
         Column("generation", tr("col.generation"), priority=1, least=3, most=5, align="right"),
-        Column("router", tr("col.in_router"), priority=4, least=6, most=7),
-        Column("pid", tr("col.pid"), priority=6, least=5, most=8, align="right"),
-        Column("age", tr("col.age"), priority=5, least=5, most=6, align="right"),
-        Column("note", tr("col.note"), priority=7, least=10, most=80, grow=True),
+        Column("router", tr("col.in_router"), priority=3, least=6, most=7),
+        Column("pid", tr("col.pid"), priority=7, least=5, most=8, align="right"),
+        Column("age", tr("col.age"), priority=6, least=5, most=6, align="right"),
+        Column("note", tr("col.note"), priority=4, least=16, most=120, shrink=True, grow=True),
     )
 
 

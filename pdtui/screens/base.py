@@ -155,12 +155,18 @@ class ConsoleScreen(Screen[None]):
         else:
             self.console.action_command(event.command.id)
 
+    def _waiting(self) -> Line:
+        """What stands in place of everything until the backend has answered once."""
+        if self.console.store.failed:
+            return (Span(f"{glyphs().cross} {tr('status.failed')}", "bad"),)
+        return (Span(tr("status.connecting"), "busy"),)
+
     def _facts(self) -> Line:
         store, marks = self.console.store, glyphs()
         health = store.health
         spans: list[Span] = []
         if not store.loaded:
-            return (Span(tr("status.connecting"), "busy"),)
+            return self._waiting()
         if not store.connected:
             spans.append(Span(f"{marks.cross} {tr('status.disconnected')}", "bad"))
         else:
@@ -201,13 +207,8 @@ class TableScreen(ConsoleScreen):
         if self.query_text and not shown:
             table.set_empty([(Span(tr("filter.none", query=self.query_text), "dim"),)])
         else:
-            table.set_empty(self._waiting() or self.nothing())
+            table.set_empty(self.nothing() if self.console.store.loaded else [self._waiting()])
         table.set_rows(shown)
-
-    def _waiting(self) -> list[Line]:
-        if self.console.store.loaded:
-            return []
-        return [(Span(tr("status.connecting"), "busy"),)]
 
     def ask_filter(self) -> None:
         """Open the filter box."""

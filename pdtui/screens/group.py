@@ -13,7 +13,7 @@ from pdtui.commands import keymap
 from pdtui.commands.model import Context
 from pdtui.i18n import tr
 from pdtui.present import events, groups, members
-from pdtui.present.cells import Line, Row, Span
+from pdtui.present.cells import Line, Row, Span, plain
 from pdtui.present.status import glyphs
 from pdtui.screens.base import Area, TableScreen
 from pdtui.widgets.paint import Lines
@@ -42,6 +42,7 @@ class GroupScreen(TableScreen):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.group_name = name
+        self._noted = False
 
     def body(self) -> Iterable[Widget]:
         """Head, members, recent events."""
@@ -89,7 +90,7 @@ class GroupScreen(TableScreen):
         super().fill()
         margins = 1 if height < 19 else 2
         left = height - len(head) - margins
-        table = max(4, min(len(self.table().rows) + 1, left))
+        table = max(2, min(len(self.table().rows) + 1, left))
         self.table().styles.height = table
         self._recent(left - table - 2, width)
 
@@ -117,6 +118,17 @@ class GroupScreen(TableScreen):
         name = self.group_name
         self.console.pop_screen()
         self.console.call_after_refresh(self.console.say, tr("group.gone", name=name), "dim")
+
+    @on(ResourceTable.RowHighlighted)
+    def _say_note(self, event: ResourceTable.RowHighlighted) -> None:
+        """A note whose column does not fit is read out in the status line."""
+        member = self.context().member
+        hidden = "note" not in event.table.visible_columns
+        note = members.note(member, self.console.now()) if member and hidden else ()
+        text = plain(note)
+        if text or self._noted:
+            self.say(text, "warn")
+        self._noted = bool(text)
 
     @on(ResourceTable.RowOpened)
     def _open(self, event: ResourceTable.RowOpened) -> None:

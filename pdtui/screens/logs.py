@@ -39,7 +39,7 @@ class LogScreen(ConsoleScreen):
     kinds = ("groups",)
     BINDINGS: ClassVar[list[BindingType]] = [*keymap.bindings("log")]
     DEFAULT_CSS = """
-    LogScreen #log-head { padding: 0 2; margin-bottom: 1; }
+    LogScreen #log-head { padding: 0 1; margin-bottom: 1; }
     """
 
     def __init__(self, group: str, instance: str) -> None:
@@ -95,6 +95,11 @@ class LogScreen(ConsoleScreen):
             spans += [member_look(member).span(), dot]
         else:
             spans += [Span(tr("log.instance_gone"), "off"), dot]
+        if pane.sought:
+            matches = pane.matches
+            at = matches.index(pane.current_match) + 1 if pane.current_match in matches else 0
+            found = tr("log.matches", query=pane.sought, at=at, count=len(matches))
+            spans += [Span(found, "warn" if matches else "bad"), dot]
         newest = self.generation is None
         generation = tr("log.generation", n=self._shown_generation or "-")
         spans.append(Span(generation, "text" if newest else "warn"))
@@ -106,11 +111,6 @@ class LogScreen(ConsoleScreen):
         )
         if not pane.wrapping:
             spans += [dot, Span(tr("log.unwrapped"), "dim")]
-        if pane.sought:
-            matches = pane.matches
-            at = matches.index(pane.current_match) + 1 if pane.current_match in matches else 0
-            found = tr("log.matches", query=pane.sought, at=at, count=len(matches))
-            spans += [dot, Span(found, "warn" if matches else "bad")]
         return tuple(spans)
 
     # life

@@ -23,6 +23,7 @@ class Store:
         self.health: Health | None = None
         self.connected = False
         self.loaded = False
+        self.failed = False
         self.seq = 0
         self.revisions: dict[Kind, int] = dict.fromkeys(
             ("groups", "hosts", "events", "health", "connection"), 0
@@ -81,6 +82,11 @@ class Store:
         if self.connected != connected:
             self.connected = connected
             self._touch("connection")
+
+    def set_failed(self, failed: bool) -> None:
+        """Whether the backend could not be opened, so that nothing more comes by itself."""
+        self.failed = failed
+        self._touch("connection")
 
     def _touch(self, *kinds: Kind) -> None:
         for kind in kinds:

@@ -78,8 +78,8 @@ class StatusBar(Lines):
         if self._busy:
             spin = glyphs().spin
             right = (Span(spin[self._turn % len(spin)] + " ", "busy"), *right)
-        if width(right) > size // 2 and self._message.text:
-            right = right[: 2 if not self._busy else 3]
+        if width((self._message,)) + width(right) + 2 > size:
+            right = right[:1]  # a long message matters more than the counts
         room = max(0, size - width(right) - (2 if right else 0))
         left = fit((self._message,), room, more=glyphs().more)
         gap = (Span("  "),) if right else ()

@@ -15,11 +15,17 @@ from pdtui.present.cells import Line, Span, plain
 from pdtui.present.cells import width as cells_of
 from pdtui.widgets.paint import TONE_CLASSES, Toned
 
+LABEL = 18
+"""Cells of a label column: what is wrapped beside one stays beside it."""
 
-def wrap(line: Line, size: int, hang: int = 18) -> list[Line]:
-    """`line` in pieces of at most `size` cells, the later ones indented by `hang`."""
+
+def wrap(line: Line, size: int) -> list[Line]:
+    """`line` in pieces of at most `size` cells; the later ones keep its indentation."""
     if size < 8 or cells_of(line) <= size:
         return [line]
+    first = line[0].text
+    labelled = len(line) > 1 and cells_of(line[:1]) == LABEL
+    hang = LABEL if labelled else len(first) - len(first.lstrip())
     hang = min(hang, size // 3)
     out: list[Line] = []
     current: list[Span] = []
@@ -64,7 +70,9 @@ class LinesView(ScrollView, Toned, can_focus=True):
     """Lines that wrap at the width and scroll with the keys of every text view."""
 
     DEFAULT_CSS = """
-    LinesView { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    LinesView {
+        height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+    }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = set(TONE_CLASSES)
     BINDINGS: ClassVar[list[BindingType]] = [*keymap.bindings("text", owner="widget")]
@@ -106,10 +114,13 @@ class LinesView(ScrollView, Toned, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One wrapped line."""
         at = y + self.scroll_offset.y
-        return self.strip(self._wrapped[at] if at < len(self._wrapped) else (), self.size.width)
+        return self.strip(
+            self._wrapped[at] if at < len(self._wrapped) else (),
+            self.scrollable_content_region.width,
+        )
 
     def _wrap(self) -> None:
-        size = self.size.width
+        size = self.scrollable_content_region.width
         self._wrapped = [piece for line in self._lines for piece in wrap(line, size)]
         self.virtual_size = Size(size, len(self._wrapped))
         self.refresh()

@@ -48,7 +48,10 @@ class LogPane(ScrollView, Toned, can_focus=True):
     """
 
     DEFAULT_CSS = """
-    LogPane { height: 1fr; overflow-x: auto; scrollbar-size: 1 1; padding: 0 1; }
+    LogPane {
+        height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1;
+        padding: 0 0 0 1;
+    }
     LogPane > .log--match { background: $match; color: $match-text; }
     LogPane > .log--current { background: $tone-warn; color: $background; text-style: bold; }
     """
@@ -134,6 +137,7 @@ class LogPane(ScrollView, Toned, can_focus=True):
     def wrap_lines(self, on: bool) -> None:
         """Break long lines, or let the pane scroll sideways."""
         self._wrap = on
+        self.styles.overflow_x = "hidden" if on else "auto"
         self._rebuild()
 
     def search(self, query: str) -> bool:
@@ -192,7 +196,7 @@ class LogPane(ScrollView, Toned, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One row: the line's tone, and its matches marked."""
         at = y + self.scroll_offset.y
-        size = self.size.width
+        size = self._columns
         if at >= len(self._rows):
             return Strip.blank(size, self.rich_style)
         number, text = self._rows[at]
@@ -232,7 +236,7 @@ class LogPane(ScrollView, Toned, can_focus=True):
             self._dirty = self.set_timer(PAINT_S, self._settle)
 
     def _pieces(self, number: int, text: str) -> list[tuple[int, str]]:
-        size = self.size.width
+        size = self._columns
         self._widest = max(self._widest, cell_len(text))
         if not self._wrap or size < 8 or cell_len(text) <= size:
             return [(number, text)]
@@ -247,11 +251,16 @@ class LogPane(ScrollView, Toned, can_focus=True):
 
     def _settle(self) -> None:
         self._dirty = None
-        wide = self.size.width if self._wrap else max(self._widest, self.size.width)
+        wide = self._columns if self._wrap else max(self._widest, self._columns)
         self.virtual_size = Size(wide, len(self._rows))
         if self._following:
-            self.scroll_to(y=max(0, len(self._rows) - self.size.height), animate=False, force=True)
+            self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
         self.refresh()
+
+    @property
+    def _columns(self) -> int:
+        """Cells a line may take, the scroll bar left out."""
+        return self.scrollable_content_region.width
 
     def _line_at(self, row: int) -> int:
         if not self._rows:

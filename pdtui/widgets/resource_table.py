@@ -36,28 +36,30 @@ class _Shown:
 
 
 def layout(columns: Sequence[Column], natural: Sequence[int], room: int) -> list[tuple[int, int]]:
-    """Which columns fit in `room` cells, as (place, width): the least important leave first."""
+    """Which columns fit in `room` cells, as (place, width).
+
+    The least important leave first, once those that may shrink are at their least; what is left
+    goes to the most important ones until they are as wide as they want, then to the one that grows.
+    """
     kept = list(range(len(columns)))
-    sizes = {i: (c.least if c.grow else natural[i]) for i, c in enumerate(columns)}
+    sizes = {i: min(c.least, natural[i]) if c.shrink else natural[i] for i, c in enumerate(columns)}
 
-    def needed() -> int:
-        return sum(sizes[i] for i in kept) + GAP * (len(kept) - 1)
+    def left() -> int:
+        return room - sum(sizes[i] for i in kept) - GAP * (len(kept) - 1)
 
-    while needed() > room:
-        droppable = [i for i in kept if columns[i].priority]
-        if not droppable:
-            break
+    while left() < 0 and (droppable := [i for i in kept if columns[i].priority]):
         kept.remove(max(droppable, key=lambda i: columns[i].priority))
-    while (over := needed() - room) > 0:
+    while (over := -left()) > 0:
         widest = max(kept, key=lambda i: sizes[i] - columns[i].least)
-        spare = sizes[widest] - columns[widest].least
-        if spare <= 0:
+        if (spare := sizes[widest] - columns[widest].least) <= 0:
             break
         sizes[widest] -= min(over, spare)
-    left = room - needed()
-    grower = next((i for i in kept if columns[i].grow), None)
-    if grower is not None and left > 0:
-        sizes[grower] += left
+    for i in sorted(kept, key=lambda i: columns[i].priority):
+        if columns[i].shrink and left() > 0:
+            sizes[i] += min(left(), max(0, natural[i] - sizes[i]))
+    for i in kept:
+        if columns[i].grow and left() > 0:
+            sizes[i] += left()
     return [(i, sizes[i]) for i in kept]
 
 
@@ -73,7 +75,7 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
         height: 1fr;
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
-        & > .table--header { color: $tone-off; text-style: bold; }
+        & > .table--header { color: $tone-off; }
         & > .table--cursor { background: $cursor-blur; }
         &:focus > .table--cursor { background: $cursor; text-style: bold; }
     }

@@ -165,12 +165,20 @@ def forming() -> GroupView:
         members=(
             member(f"{name}-p0", "prefill", "npu-1", accelerator_type="910B3"),
             member(f"{name}-p1", "prefill", "npu-1", accelerator_type="910B3"),
-            member(f"{name}-d0", "decode", "npu-1", state="starting", since=NOW - 48),
+            member(
+                f"{name}-d0",
+                "decode",
+                "npu-1",
+                state="starting",
+                since=NOW - 48,
+                accelerator_type="910B3",
+            ),
             member(
                 f"{name}-d1",
                 "decode",
                 "npu-1",
                 state="exited",
+                accelerator_type="910B3",
                 next_start=NOW + 17,
                 failures=1,
                 generation=2,
@@ -192,9 +200,7 @@ def restarting() -> GroupView:
         phase=PhaseView(name="confirm gone", done=2, total=3, blocked_by="gpu-2"),
         marks=(Mark(id="restart_blocked", level="error", text="gpu-2 does not answer"),),
         endpoint=None,
-        members=(
-            member("llama-70b-p0", "prefill", "gpu-2", state="unreachable", in_router=False),
-        ),
+        members=(member("llama-70b-p0", "prefill", "gpu-2", state="unreachable", in_router=False),),
     )
 
 

@@ -42,7 +42,7 @@ class FakeClient(BackendClient):
         self.calls: list[tuple[Any, ...]] = []
         self.errors: dict[str, PdError | Exception] = {}
         self.on_call: Callable[[tuple[Any, ...]], None] | None = None
-        self.logs = logs or {}
+        self.logs = dict(logs or {})
         self.closed = False
         self._groups = {g.name: g for g in snapshot.groups}
         self._hosts = {h.name: h for h in snapshot.hosts}
@@ -91,6 +91,11 @@ class FakeClient(BackendClient):
     def group(self, name: str) -> GroupView:
         """A group as it stands."""
         return self._groups[name]
+
+    @property
+    def idle(self) -> bool:
+        """Whether every change was taken."""
+        return self._queue.empty()
 
     def _push(self, kind: Any, view: BaseModel) -> None:
         self._seq += 1

@@ -96,7 +96,7 @@ class ScaleDialog(Dialog[dict[str, int]]):
         if not plan:
             plan = [(Span(tr("scale.nothing"), "dim"),)]
         width = self.query_one("#plan").size.width or 66
-        self.query_one("#plan", Lines).show([w for p in plan for w in wrap(p, width, 2)])
+        self.query_one("#plan", Lines).show([w for p in plan for w in wrap(p, width)])
 
     @property
     def _role(self) -> str:
@@ -130,7 +130,7 @@ class ScaleDialog(Dialog[dict[str, int]]):
             (f"{glyphs().up}/k j", "scale.key.role"),
             ("- + 0-9", "scale.key.count"),
             ("enter", "scale.key.apply"),
-            ("esc", "dialog.cancel"),
+            ("esc", "scale.key.cancel"),
         )
         spans: list[Span] = []
         for key, text in pairs:
