@@ -5,20 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 
 from backend.adapters.http import HostHttp
 from backend.adapters.process import ProcessRuntime
 from backend.adapters.recipes import builtin_path, load_catalogue
 from backend.adapters.ssh.pool import SshPool
-from backend.domain.decide import Timers
 from backend.domain.mode import Catalogue
-from backend.observe.health import HealthPace, HealthWatch
-from backend.observe.hosts import HostWatch, Pace
+from backend.observe.health import HealthWatch
+from backend.observe.hosts import HostWatch
 from backend.observe.registry import RegistryWatch
 from backend.paths import Paths
 from backend.reconcile.reconciler import Reconciler
-from backend.reconcile.world import Defaults, World
+from backend.reconcile.world import World
+from backend.services.backend import Backend, Settings
 from backend.services.bus import Bus
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
@@ -26,33 +25,6 @@ from backend.services.pictures import Pictures
 from backend.store.store import Store
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a backend may be told. `embedded`: it lives for one console and ends with it."""
-
-    embedded: bool = False
-    defaults: Defaults = field(default_factory=Defaults)
-    timers: Timers = field(default_factory=Timers)
-    pace: Pace = field(default_factory=Pace)
-    health_pace: HealthPace = field(default_factory=HealthPace)
-    connect_timeout_s: float = 10.0
-
-
-@dataclass
-class Backend:
-    """A running backend, as the API sees it."""
-
-    paths: Paths
-    settings: Settings
-    store: Store
-    world: World
-    reconciler: Reconciler
-    pictures: Pictures
-    bus: Bus
-    groups: Groups
-    hosts: Hosts
 
 
 @asynccontextmanager

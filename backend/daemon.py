@@ -21,12 +21,13 @@ from typing import IO
 import uvicorn
 
 from backend.api.app import create_app
-from backend.bootstrap import Backend, Settings, build
+from backend.bootstrap import build
 from backend.domain.errors import Conflict, PdError
 from backend.domain.host import DEFAULT_PORTS
 from backend.logsetup import log_to
 from backend.paths import Paths
 from backend.reconcile.world import Defaults
+from backend.services.backend import Backend, Settings
 
 log = logging.getLogger(__name__)
 

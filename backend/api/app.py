@@ -12,9 +12,9 @@ from fastapi.responses import JSONResponse
 from backend.api.routes_groups import router as groups
 from backend.api.routes_system import router as system
 from backend.api.wire import API_VERSION, ErrorBody
-from backend.bootstrap import Backend
 from backend.domain.documents import path_of
 from backend.domain.errors import Denied, Invalid, PdError, Problem
+from backend.services.backend import Backend
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from backend.bootstrap import Backend
+from backend.services.backend import Backend
 
 
 def backend_of(request: Request) -> Backend:

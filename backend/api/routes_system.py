@@ -12,9 +12,9 @@ from fastapi.responses import StreamingResponse
 
 from backend.api.deps import Actor, TheBackend
 from backend.api.wire import API_VERSION, Document, KeyBody
-from backend.bootstrap import Backend
 from backend.domain.errors import Invalid
 from backend.domain.views import Change, Health, HostView, ModeView, Snapshot
+from backend.services.backend import Backend
 from backend.services.pictures import reset
 
 router = APIRouter(tags=["system"])

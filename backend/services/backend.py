@@ -1,0 +1,44 @@
+"""A running backend's parts, as the API sees them, and what it may be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from backend.domain.decide import Timers
+from backend.observe.health import HealthPace
+from backend.observe.hosts import Pace
+from backend.paths import Paths
+from backend.reconcile.reconciler import Reconciler
+from backend.reconcile.world import Defaults, World
+from backend.services.bus import Bus
+from backend.services.groups import Groups
+from backend.services.hosts import Hosts
+from backend.services.pictures import Pictures
+from backend.store.store import Store
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a backend may be told. `embedded`: it lives for one console and ends with it."""
+
+    embedded: bool = False
+    defaults: Defaults = field(default_factory=Defaults)
+    timers: Timers = field(default_factory=Timers)
+    pace: Pace = field(default_factory=Pace)
+    health_pace: HealthPace = field(default_factory=HealthPace)
+    connect_timeout_s: float = 10.0
+
+
+@dataclass
+class Backend:
+    """A running backend, as the API sees it."""
+
+    paths: Paths
+    settings: Settings
+    store: Store
+    world: World
+    reconciler: Reconciler
+    pictures: Pictures
+    bus: Bus
+    groups: Groups
+    hosts: Hosts
