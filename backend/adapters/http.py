@@ -140,6 +140,9 @@ class _Transport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.scheme != "http":
+            problem = httpcore.UnsupportedProtocol(f"{request.url.scheme}:// is not spoken there")
+            raise _explain(problem, self._host, str(request.url))
         sent = httpcore.Request(
             method=request.method,
             url=httpcore.URL(

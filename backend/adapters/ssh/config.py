@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +69,10 @@ def _hops(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def hop_host(text: str) -> Host:
+def hop_host(text: str, before: str = "") -> Host:
     """A jump host written as `[user@]host[:port]` or `[user@][v6]:port`, as an entry of its own.
+
+    `before` are the jump hosts on the way to it, with commas between.
 
     Raises ValueError when the port is no number.
     """
@@ -81,8 +84,16 @@ def hop_host(text: str) -> Host:
     elif rest.count(":") == 1:
         address, _, number = rest.partition(":")
         port = int(number)
-    name = "".join(c if c.isalnum() else "-" for c in rest.lower()).strip("-")[:50] or "hop"
-    return Host(name=f"jump.{name}", address=address, port=port, user=user or None)
+    way = ".".join(part for part in (before, text) if part).lower()
+    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in way).strip("-")[:36]
+    digest = hashlib.sha256(way.encode()).hexdigest()[:8]
+    return Host(
+        name=f"jump.{plain or 'hop'}.{digest}",
+        address=address,
+        port=port,
+        user=user or None,
+        jump=before or None,
+    )
 
 
 def connect_options(host: Host, way: Route, known: KnownKeys) -> Mapping[str, Any]:

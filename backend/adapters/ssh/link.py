@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import asyncssh
 
 from backend.adapters.ssh.errors import explain
-from backend.domain.errors import HostUnreachable, PdError, TimedOut
+from backend.domain.errors import HostKeyUnknown, HostUnreachable, PdError, TimedOut
 from backend.domain.host import Host
 
 SESSIONS = 8
@@ -26,14 +26,14 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class Connected:
-    """An open connection, and the connections of the jump hosts it runs through."""
+    """An open connection, and the jump host's that it runs through, which is not its own."""
 
     conn: asyncssh.SSHClientConnection
-    hops: tuple[asyncssh.SSHClientConnection, ...] = ()
+    tunnel: asyncssh.SSHClientConnection | None = None
 
     def alive(self) -> bool:
         """Whether it can still carry a new channel, as far as we know."""
-        return not self.conn.is_closed() and all(not hop.is_closed() for hop in self.hops)
+        return not self.conn.is_closed() and not (self.tunnel and self.tunnel.is_closed())
 
 
 Opener = Callable[[Host], Awaitable[Connected]]
@@ -120,9 +120,10 @@ class Link:
         except (OSError, asyncssh.Error, ValueError) as exc:
             raise explain(exc, self.host, timeout=self.timeout) from exc
 
-    def forget_failure(self) -> None:
-        """Let the next caller try at once (after a host key was accepted)."""
-        self._failure = None
+    def forget_unknown_key(self) -> None:
+        """Let the next caller try at once, after a key was accepted."""
+        if isinstance(self._failure, HostKeyUnknown):
+            self._failure = None
 
     @asynccontextmanager
     async def session(
@@ -175,13 +176,13 @@ class Link:
 
 
 async def shut(connected: Connected) -> None:
-    """Close a connection and its hops, without waiting long for a peer that is gone."""
-    for conn in (connected.conn, *reversed(connected.hops)):
-        conn.close()
-        try:
-            async with asyncio.timeout(1.0):
-                await conn.wait_closed()
-        except TimeoutError:
-            conn.abort()
-        except (OSError, asyncssh.Error):
-            continue  # it was broken already, which is no news while closing it
+    """Close a connection, without waiting long for a peer that is gone."""
+    conn = connected.conn
+    conn.close()
+    try:
+        async with asyncio.timeout(1.0):
+            await conn.wait_closed()
+    except TimeoutError:
+        conn.abort()
+    except (OSError, asyncssh.Error):
+        return  # it was broken already, which is no news while closing it

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import asyncssh
 
-from backend.adapters.ssh.config import config_files, connect_options, hop_host, route
+from backend.adapters.ssh.config import Route, config_files, connect_options, hop_host, route
 from backend.adapters.ssh.errors import explain, through_jump
 from backend.adapters.ssh.hostkeys import HostKeys, KeyCheck, KeyChecker
 from backend.adapters.ssh.link import Connected, shut
@@ -23,14 +24,19 @@ OVERALL = 20
 OVERALL_WAIT_S = 1.0
 MAX_HOPS = 5
 
+_chain: ContextVar[tuple[str, ...]] = ContextVar("pdtui_ssh_chain", default=())
+"""Names of the hosts whose connections wait for the one being opened: finds circles."""
+
 
 class Opener:
-    """Opens one connection at a time for whoever asks. `shown` keeps the last refused key."""
+    """Opens connections for whoever asks. `through` gives the shared connection of a jump host;
+    `shown` keeps the last refused key of each host."""
 
     def __init__(
         self,
         keys: HostKeys,
         ssh_config: Path | None,
+        through: Callable[[Host], Awaitable[asyncssh.SSHClientConnection]],
         inventory: Callable[[str], Host | None] | None,
         *,
         timeout: float,
@@ -38,6 +44,7 @@ class Opener:
     ) -> None:
         self._keys = keys
         self._ssh_config = ssh_config
+        self._through = through
         self._inventory = inventory
         self._timeout = timeout
         self._keepalive_s = keepalive_s
@@ -46,65 +53,40 @@ class Opener:
         self.shown: dict[str, tuple[str, int, asyncssh.SSHKey]] = {}
 
     async def open(self, host: Host) -> Connected:
-        """Connect to `host` through its jump hosts.
+        """Connect to `host`, through its jump hosts, whose connections the pool shares.
 
         Raises our own errors for keys and jump hosts; what asyncssh and the network raise comes
         as it is, for the caller to decide on another try.
         """
-        hops: list[asyncssh.SSHClientConnection] = []
-        try:
-            conn = await self._open(host, hops, through=(), depth=0)
-        except BaseException:
-            for hop in reversed(hops):
-                hop.abort()
-            raise
-        return Connected(conn, tuple(hops))
-
-    async def _open(
-        self,
-        host: Host,
-        hops: list[asyncssh.SSHClientConnection],
-        through: tuple[str, ...],
-        depth: int,
-    ) -> asyncssh.SSHClientConnection:
-        if depth > MAX_HOPS:
-            raise HostError.of(
-                "host.jump", f"host {host.name}: more than {MAX_HOPS} jump hosts, or a circle.",
-                remedy="Correct jump or ProxyJump.", values={"host": host.name},
-            )  # fmt: skip
         files = config_files(self._ssh_config)
         way = await asyncio.to_thread(route, host, files)
-        tunnel: asyncssh.SSHClientConnection | None = None
-        hop: Host | None = None
-        for text in through or way.hops:
-            hop = self._hop(host, text)
-            tunnel = await self._open_hop(hop, hops, tunnel, depth + 1)
-        return await self._connect(host, files, tunnel, hop)
-
-    async def _open_hop(
-        self,
-        hop: Host,
-        hops: list[asyncssh.SSHClientConnection],
-        tunnel: asyncssh.SSHClientConnection | None,
-        depth: int,
-    ) -> asyncssh.SSHClientConnection:
-        """Open a jump host, through the hop before it or as its own entry says."""
+        if not way.hops:
+            return Connected(await self._connect(host, way, None, None))
+        hop = self._hop(host, way.hops)
+        chain = _chain.get()
+        if hop.name in (*chain, host.name) or len(chain) >= MAX_HOPS:
+            raise HostError.of(
+                "host.jump",
+                f"host {host.name}: its jump hosts go in a circle: "
+                f"{' < '.join((*chain, host.name, hop.name))}.",
+                remedy="Correct jump or ProxyJump.",
+                values={"host": host.name},
+            )
+        token = _chain.set((*chain, host.name))
         try:
-            if tunnel is None:
-                conn = await self._open(hop, hops, (), depth)
-            else:
-                conn = await self._connect(hop, config_files(self._ssh_config), tunnel, None)
-        except (OSError, asyncssh.Error, ValueError) as exc:
-            raise explain(exc, hop, timeout=self._timeout) from exc
-        hops.append(conn)
-        return conn
+            tunnel = await self._through(hop)
+        finally:
+            _chain.reset(token)
+        return Connected(await self._connect(host, way, tunnel, hop), tunnel)
 
-    def _hop(self, host: Host, text: str) -> Host:
+    def _hop(self, host: Host, hops: tuple[str, ...]) -> Host:
+        """The last jump host as an entry: the inventory's, or one that leads through the others."""
+        *before, text = hops
         entry = self._inventory(text) if self._inventory else None
-        if entry:
+        if entry and not before:
             return entry
         try:
-            return hop_host(text)
+            return hop_host(text, ",".join(before))
         except ValueError as exc:
             raise Invalid.of(
                 "host.jump", f"host {host.name}: jump host {text!r} cannot be read ({exc}).",
@@ -114,11 +96,10 @@ class Opener:
     async def _connect(
         self,
         host: Host,
-        files: tuple[Path, ...],
+        way: Route,
         tunnel: asyncssh.SSHClientConnection | None,
         hop: Host | None,
     ) -> asyncssh.SSHClientConnection:
-        way = await asyncio.to_thread(route, host, files)
         known = await asyncio.to_thread(
             self._keys.known, way.alias, "", way.port, way.known_hosts_files
         )

@@ -69,6 +69,7 @@ class SshPool:
         self._opener = opening.Opener(
             self.keys,
             user_ssh_config,
+            self._connection,
             inventory,
             timeout=connect_timeout,
             keepalive_s=keepalive_s,
@@ -106,6 +107,9 @@ class SshPool:
         links, self._links = list(self._links.values()), {}
         await asyncio.gather(*(link.close() for link in links), *self._closing)
 
+    async def _connection(self, host: Host) -> asyncssh.SSHClientConnection:
+        return await self._link(host).connection()
+
     async def connect(self, host: Host) -> str:
         """Make sure of the connection; the IP address that it arrived at (empty: not known).
 
@@ -118,12 +122,13 @@ class SshPool:
     async def accept_key(self, host: Host, fingerprint: str) -> None:
         """Accept the host's key, if it still shows the one with that SHA256 fingerprint.
 
-        Raises Refused when it shows another unknown key, HostKeyChanged when another was accepted.
+        While a jump host's key is unknown, it is that one which is shown and accepted. Raises
+        Refused when another unknown key is shown, HostKeyChanged when another was accepted.
         """
         try:
             await opening.handshake_only(self._opener, host, self._timeout)
         except HostKeyUnknown as exc:
-            shown = exc.problem.values["fingerprint"]
+            shown, of = exc.problem.values["fingerprint"], exc.problem.values["host"]
             if shown != fingerprint:
                 raise Refused.of(
                     "host.key_differs",
@@ -131,11 +136,10 @@ class SshPool:
                     remedy="Look at the host again and compare the new fingerprint.",
                     values={"host": host.name, "fingerprint": shown, "given": fingerprint},
                 ) from None
-            name, port, key = self._opener.shown[host.name]
+            name, port, key = self._opener.shown[of]
             await asyncio.to_thread(self.keys.add, name, port, key)
-        link = self._links.get(host.name)
-        if link:
-            link.forget_failure()
+        for link in self._links.values():
+            link.forget_unknown_key()
 
     # -- scripts ---------------------------------------------------------------------------
 

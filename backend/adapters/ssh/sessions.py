@@ -67,7 +67,10 @@ async def exchange(
             finally:
                 process.close()
     except TimeoutError:
-        raise Overdue(wire.parse(sent.token, bytes(out), bytes(err))) from None
+        reply = wire.parse(sent.token, bytes(out), bytes(err))
+        if reply.exit is None:
+            raise Overdue(reply) from None
+        return reply  # it has ended; something it left behind holds the channel
     except _Full:
         raise TooMuch(wire.parse(sent.token, bytes(out), bytes(err))) from None
     reply = wire.parse(sent.token, bytes(out), bytes(err))

@@ -13,7 +13,13 @@ from asyncssh.config import ConfigParseError
 from backend.adapters.ssh import errors, link, opening
 from backend.adapters.ssh.config import hop_host
 from backend.adapters.ssh.pool import SshPool
-from backend.domain.errors import HostDenied, HostError, HostUnreachable, PdError
+from backend.domain.errors import (
+    HostDenied,
+    HostError,
+    HostKeyUnknown,
+    HostUnreachable,
+    PdError,
+)
 from backend.domain.host import Host
 from tests.backend.ssh.conftest import Machine, MakeMachine, Trust
 
@@ -222,16 +228,52 @@ async def test_jump_hosts(
     host = inner.host("inner", jump=jump, address=address)
     await trusted(pool, machine, "bastion")
     await pool.accept_key(host, inner.key.get_fingerprint())
-    direct = len(inner.connections)
     out = await pool.run(host, 'echo "$HOME"')
     assert out.stdout.strip().endswith("/inner")
     assert machine.tcp_dialled >= 1
-    assert direct <= 1
     gone = inner.host("gone", jump="hop", port=free_port())
     with pytest.raises(HostUnreachable, match="jump host hop cannot reach it"):
         await pool.run(gone, "true")
     await pool.close()
     await inner.stop()
+
+
+async def test_one_connection_to_the_jump_host_serves_all_behind_it(
+    machine: Machine, machine_at: MakeMachine, pool: SshPool, trusted: Trust, tmp_path: Path
+) -> None:
+    (tmp_path / "ssh_config").write_text(f"Host *\n  IdentityFile {machine.client_key}\n")
+    behind = [machine_at(f"b{n}") for n in range(3)]
+    jump = f"tester@127.0.0.1:{machine.port}"
+    hosts = []
+    for made in behind:
+        await made.start()
+        host = made.host(made.home.name, jump=jump)
+        with pytest.raises(HostKeyUnknown) as caught:
+            await pool.run(host, "true")
+        if made is behind[0]:  # the jump host's own key comes first
+            assert caught.value.problem.values["fingerprint"] == machine.key.get_fingerprint()
+            await pool.accept_key(host, machine.key.get_fingerprint())
+        await pool.accept_key(host, made.key.get_fingerprint())
+        hosts.append(host)
+    outs = await asyncio.gather(*(pool.run(h, "pwd") for h in hosts))
+    assert [o.stdout.strip().rpartition("/")[2] for o in outs] == ["b0", "b1", "b2"]
+    assert machine.logins == 1
+    for conn in list(machine.connections):
+        conn.abort()
+    while machine.connections:
+        await asyncio.sleep(0.01)
+    assert (await pool.run(hosts[1], "echo back")).stdout == "back\n"
+    await pool.close()
+    for made in behind:
+        await made.stop()
+
+
+async def test_jump_hosts_in_a_circle(tmp_path: Path) -> None:
+    entries = {n: Host(name=n, address=f"{n}.invalid", jump=j) for n, j in (("a", "b"), ("b", "a"))}
+    pool = SshPool(tmp_path / "k", user_ssh_config=tmp_path / "c", inventory=entries.get)
+    with pytest.raises(HostError, match=r"go in a circle: a < b < a"):
+        await pool.run(entries["a"], "true")
+    await pool.close()
 
 
 def test_how_jump_hosts_are_written() -> None:
