@@ -92,6 +92,11 @@ class Link:
         except PdError as exc:
             raise type(exc)(*exc.problems) from exc
 
+    @property
+    def tunnelled(self) -> bool:
+        """Whether the present connection runs through a jump host."""
+        return self._connected is not None and self._connected.tunnel is not None
+
     def _settled(self, task: asyncio.Task[Connected]) -> None:
         self._connecting = None
         if task.cancelled():

@@ -111,12 +111,13 @@ class SshPool:
         return await self._link(host).connection()
 
     async def connect(self, host: Host) -> str:
-        """Make sure of the connection; the IP address that it arrived at (empty: not known).
+        """Make sure of the connection; the IP address it goes to (empty: through a jump host).
 
         Raises HostUnreachable, HostKeyUnknown, HostKeyChanged, HostDenied, HostError.
         """
-        conn = await self._link(host).connection()
-        peer = conn.get_extra_info("peername")
+        link = self._link(host)
+        conn = await link.connection()
+        peer = None if link.tunnelled else conn.get_extra_info("peername")
         return str(peer[0]) if isinstance(peer, tuple) and peer else ""
 
     async def accept_key(self, host: Host, fingerprint: str) -> None:

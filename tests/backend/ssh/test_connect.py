@@ -231,6 +231,8 @@ async def test_jump_hosts(
     out = await pool.run(host, 'echo "$HOME"')
     assert out.stdout.strip().endswith("/inner")
     assert machine.tcp_dialled >= 1
+    assert await pool.connect(host) == ""
+    assert await pool.connect(machine.host("bastion")) == "127.0.0.1"
     gone = inner.host("gone", jump="hop", port=free_port())
     with pytest.raises(HostUnreachable, match="jump host hop cannot reach it"):
         await pool.run(gone, "true")
