@@ -13,7 +13,7 @@ import typer
 
 from backend.domain.errors import Conflict, PdError
 from backend.domain.views import EventView, GroupView, MemberView
-from pdtui.cli.stage import MODEL_NAME, NAME, Stage, document
+from pdtui.cli.stage import NAME, Stage, document
 from pdtui.cli.waiting import until, until_gone, until_ratio, until_restarted
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ async def chat(group: GroupView) -> tuple[tuple[str, ...], str, int]:
         raise Broken("no endpoint is registered")
     question = "What does a prefill hand to a decode, and over which network does it travel?"
     body: dict[str, Any] = {
-        "model": MODEL_NAME,
+        "model": group.endpoint.model,
         "messages": [{"role": "user", "content": question}],
         "max_tokens": 12,
     }

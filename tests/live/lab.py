@@ -252,7 +252,7 @@ def serving(prefill: int, decode: int) -> Callable[[GroupView], bool]:
     """Whether exactly so many members serve, nobody leaves, and the endpoint stands."""
 
     def done(g: GroupView) -> bool:
-        counts = {r: c for r, c in g.roles.items()}
+        counts = g.roles
         exact = (
             counts["prefill"].ready == counts["prefill"].present == prefill
             and counts["decode"].ready == counts["decode"].present == decode
@@ -262,5 +262,3 @@ def serving(prefill: int, decode: int) -> Callable[[GroupView], bool]:
         return g.status == "Running" and exact and calm and known and g.phase is None
 
     return done
-
-
