@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 SCREEN = {"textual", "plotext"}
@@ -55,13 +52,11 @@ def test_the_domain_loads_no_socket_of_ours() -> None:
     assert not heavy
 
 
-@pytest.mark.skipif(find_spec("pdtui.cli") is None, reason="the command line is not built yet")
 def test_the_command_line_starts_light() -> None:
     heavy = loaded_by("import pdtui.cli") & (SERVER | {"textual", "plotext", "httpx"})
     assert not heavy, f"import pdtui.cli loads {heavy}: import inside the command that needs it"
 
 
-@pytest.mark.skipif(find_spec("pdtui.app") is None, reason="the console is not built yet")
 def test_the_console_paints_before_it_loads_the_backend() -> None:
     heavy = loaded_by("import pdtui.app") & (SERVER | {"httpx", "vllm_router"})
     assert not heavy, f"import pdtui.app loads {heavy}: the first frame would wait for it"
