@@ -35,22 +35,25 @@ def columns() -> tuple[Column, ...]:
 
 def rows(groups: Iterable[GroupView], now: float) -> list[Row]:
     """One row a group, by name; `now` in epoch seconds."""
-    return [
-        Row(
-            g.name,
-            (
-                Cell.of(g.name, "strong"),
-                Cell((group_look(g).span(),)),
-                Cell(ratio(g, short=True)),
-                Cell(short_marks(g)),
-                Cell.of(g.mode or word("mode", "none"), "text" if g.mode else "dim"),
-                Cell.of(since(now, g.since), "dim"),
-                Cell.of(g.endpoint.url if g.endpoint else NONE, "text" if g.endpoint else "dim"),
-                Cell.of(g.model, "dim"),
-            ),
-        )
-        for g in sorted(groups, key=lambda g: g.name)
-    ]
+    return [row(g, since(now, g.since)) for g in sorted(groups, key=lambda g: g.name)]
+
+
+def row(group: GroupView, age: str) -> Row:
+    """One group; `age` is how long it has been in its status, as shown."""
+    url = group.endpoint.url if group.endpoint else NONE
+    return Row(
+        group.name,
+        (
+            Cell.of(group.name, "strong"),
+            Cell((group_look(group).span(),)),
+            Cell(ratio(group, short=True)),
+            Cell(short_marks(group)),
+            Cell.of(group.mode or word("mode", "none"), "text" if group.mode else "dim"),
+            Cell.of(age, "dim"),
+            Cell.of(url, "text" if group.endpoint else "dim"),
+            Cell.of(group.model, "dim"),
+        ),
+    )
 
 
 def ratio(group: GroupView, *, short: bool = False) -> Line:
