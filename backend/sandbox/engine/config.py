@@ -257,6 +257,7 @@ def _kv_transfer(given: Any, env: Mapping[str, str]) -> tuple[KvTransfer | None,
     if name == "MultiConnector":
         parts = [p for p in extra.get("connectors", []) if isinstance(p, dict)]
     for part in parts:
+        _check_transfer(part)
         if part.get("kv_connector") not in (*TRANSFERS, *LOCAL_CACHES, *MISSING_LIBRARY):
             raise invalid("VllmConfig", f"Unsupported connector type: {part.get('kv_connector')}")
     moving = next((p for p in parts if p["kv_connector"] in TRANSFERS), None)

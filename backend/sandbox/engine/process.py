@@ -150,6 +150,7 @@ class Process:
 
     async def _watch_core(self, engine: Engine, server: _Server) -> None:
         await engine.dead.wait()
+        await asyncio.sleep(_TICK_S)  # a signal to the whole group ends the core first
         if self._stopping.is_set():
             return
         self._log.error(

@@ -116,6 +116,9 @@ async def test_the_log_follows_the_real_sequence(tmp_path, model):
          "Unsupported connector type: NoSuchConnector"),
         (["--kv-transfer-config", '{"kv_connector":"NixlConnector"}'], 2, "specify kv_role"),
         (["--kv-transfer-config", '{"kv_nose":1}'], 2, "Unexpected keyword argument"),
+        (["--kv-transfer-config", '{"kv_connector":"MultiConnector","kv_role":"kv_both",'
+          '"kv_connector_extra_config":{"connectors":[{"kv_connector":"Nose","kv_role":"kv_both"}]}}'],
+         1, "Unsupported connector type: Nose"),
         (["--kv-transfer-config", "{"], 2, "argument --kv-transfer-config: Value {"),
         (["--dtype", "int3"], 2, "argument --dtype: invalid choice: 'int3'"),
         (["--port"], 2, "argument --port: expected one argument"),
@@ -192,6 +195,13 @@ async def test_sigterm_ends_an_idle_engine_and_its_core(tmp_path, model):
         assert await engine.end() == 0
         assert engine.core is None
         assert "[shutdown] EngineCore: trigger received signal=SIGTERM" in engine.text()
+
+
+async def test_a_signal_to_the_whole_group_is_a_normal_stop(tmp_path, model):
+    async with running(tmp_path, model, kv=NIXL) as engine:
+        os.killpg(engine.process.pid, signal.SIGTERM)
+        assert await asyncio.wait_for(engine.process.wait(), 10) == 0
+        assert "died unexpectedly" not in engine.text()
 
 
 async def test_the_core_outlives_a_killed_parent_and_holds_its_port(tmp_path, model):

@@ -243,6 +243,17 @@ async def test_the_models_path_must_be_the_same_string(place, prefill32, prompt)
         assert MISMATCH in decode.text()
 
 
+async def test_a_transfer_composed_with_a_local_cache(place, model, prefill32, prompt):
+    parts = [DECODE, {"kv_connector": "OffloadingConnector", "kv_role": "kv_both"}]
+    multi = {
+        "kv_connector": "MultiConnector", "kv_role": "kv_consumer",
+        "kv_connector_extra_config": {"connectors": parts},
+    }  # fmt: skip
+    async with running(place, model, "--block-size", "32", kv=multi) as decode:
+        answer = await Pair(prefill32, decode).ask(prompt)
+        assert await decode.sources() == (0, 0, answer.json()["usage"]["prompt_tokens"])
+
+
 async def test_the_hash_check_can_be_waived(place, model, prefill32, prompt):
     lax = {**DECODE, "kv_connector_extra_config": {"enforce_handshake_compat": False}}
     async with running(place, model, "--dtype", "half", kv=lax) as decode:
