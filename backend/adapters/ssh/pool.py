@@ -215,7 +215,7 @@ class SshPool:
         link = self._link(host)
         async with link.session(wait, stream=True) as conn:
             try:
-                process = await conn.create_process(sent.command, encoding=None)
+                process = await sessions.opened(conn, sent.command)
             except (OSError, asyncssh.Error) as exc:
                 raise explain(exc, host) from exc
             try:

@@ -19,6 +19,8 @@ from backend.domain.host import Host
 SLACK_S = 4.0
 """How much longer than the remote deadline we wait for its verdict."""
 _CHUNK = 1 << 16
+PAUSES_S = (0.1, 0.2, 0.4, 0.8)
+"""Waits between tries to open a session on a server that allows fewer than we use."""
 
 
 class Unruly(Exception):
@@ -58,7 +60,7 @@ async def exchange(
     out, err = bytearray(), bytearray()
     try:
         async with asyncio.timeout(timeout + SLACK_S):
-            process = await conn.create_process(sent.command, encoding=None)
+            process = await opened(conn, sent.command)
             try:
                 process.stdin.write(sent.stdin)
                 process.stdin.write_eof()
@@ -79,6 +81,23 @@ async def exchange(
     if not reply.begun and process.exit_status is not None:
         return wire.Reply(False, reply.stdout, reply.stderr, process.exit_status)
     return reply
+
+
+async def opened(
+    conn: asyncssh.SSHClientConnection, command: str
+) -> asyncssh.SSHClientProcess[bytes]:
+    """A session that runs `command`; tried again while the server has none left for us.
+
+    Raises ChannelOpenError when it goes on having none, and when the connection is closed.
+    """
+    for pause in PAUSES_S:
+        try:
+            return await conn.create_process(command, encoding=None)
+        except asyncssh.ChannelOpenError:
+            if conn.is_closed():
+                raise
+            await asyncio.sleep(pause)
+    return await conn.create_process(command, encoding=None)
 
 
 async def _both(

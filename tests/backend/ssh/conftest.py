@@ -28,6 +28,7 @@ class Machine:
     sessions_cap: int = 1000
     open_sessions: int = 0
     most_sessions: int = 0
+    refused_sessions: int = 0
     logins: int = 0
     forwarding: bool = True
     drop_first: int = 0
@@ -53,6 +54,12 @@ class Machine:
             def connection_lost(self, exc: Exception | None) -> None:
                 machine.connections.discard(self.conn)
 
+            def session_requested(self) -> asyncssh.SSHServerProcess[bytes]:
+                if machine.open_sessions >= machine.sessions_cap:
+                    machine.refused_sessions += 1
+                    raise asyncssh.ChannelOpenError(2, "open failed")
+                return asyncssh.SSHServerProcess(machine._process, machine._sftp, 3, False)
+
             def auth_completed(self) -> None:
                 machine.logins += 1
 
@@ -70,8 +77,6 @@ class Machine:
             server_factory=Server,
             server_host_keys=[self.key, *self.more_keys],
             authorized_client_keys=str(self.client_key) + ".pub",
-            process_factory=self._process,
-            sftp_factory=self._sftp,
             encoding=None,
             reuse_address=True,
         )
@@ -92,9 +97,6 @@ class Machine:
         return asyncssh.SFTPServer(chan, chroot=os.fsencode(self.home))
 
     async def _process(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
-        if self.open_sessions >= self.sessions_cap:
-            process.exit(255)
-            return
         self.open_sessions += 1
         self.most_sessions = max(self.most_sessions, self.open_sessions)
         try:

@@ -7,13 +7,12 @@ import contextlib
 import gc
 from pathlib import Path
 
-import asyncssh
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.adapters.ssh import link as links
-from backend.adapters.ssh import wire
+from backend.adapters.ssh import sessions, wire
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.errors import (
     HostDenied,
@@ -235,17 +234,22 @@ async def test_the_eleventh_session_waits_and_the_twelfth_stream_is_told(
 async def test_a_session_refused_by_the_server_leaves_the_connection_good(
     pool: SshPool, host: Host, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await pool.run(host, "true")
+    monkeypatch.setattr(sessions, "PAUSES_S", (0.01,))
     conn = await pool._link(host).connection()
-
-    async def refuse(*args: object, **kwargs: object) -> None:
-        raise asyncssh.ChannelOpenError(2, "open failed")
-
-    monkeypatch.setattr(conn, "create_process", refuse)
+    machine.sessions_cap = 0
     with pytest.raises(HostError, match="MaxSessions"):
         await pool.run(host, "true")
-    monkeypatch.undo()
+    machine.sessions_cap = 8
     assert await pool._link(host).connection() is conn
+
+
+async def test_a_server_with_few_sessions_is_waited_for(
+    pool: SshPool, host: Host, machine: Machine
+) -> None:
+    machine.sessions_cap = 2
+    outs = await asyncio.gather(*(pool.run(host, f"echo {i}") for i in range(8)))
+    assert [o.stdout for o in outs] == [f"{i}\n" for i in range(8)]
+    assert machine.refused_sessions > 0
 
 
 async def test_cancelling_one_caller_leaves_the_others(pool: SshPool, host: Host) -> None:
