@@ -160,7 +160,7 @@ class Lab:
             return
 
     async def until(
-        self, name: str, done: Callable[[GroupView], bool], seconds: float = 60
+        self, name: str, done: Callable[[GroupView], bool], seconds: float = 240
     ) -> GroupView:
         """The group once `done` holds, however often the backend dies on the way."""
         group: GroupView | None = None
@@ -174,7 +174,7 @@ class Lab:
         except TimeoutError:
             raise AssertionError(f"never came true; last seen: {group}\n{self.told()}") from None
 
-    async def until_gone(self, name: str, seconds: float = 60) -> None:
+    async def until_gone(self, name: str, seconds: float = 240) -> None:
         """Wait until the deployment is forgotten."""
         async with asyncio.timeout(seconds):
             try:

@@ -9,7 +9,7 @@ import pytest
 from backend.domain.views import GroupView
 from tests.live.lab import Lab, deployment, serving
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 KINDS = {"form", "add", "router", "start", "stop", "peers", "register"}
 

@@ -15,7 +15,7 @@ from backend.paths import Paths
 from pdtui.cli.demo import chat, fetched_tokens
 from tests.live.lab import Lab, deployment, serving
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 
 async def test_deaths_are_healed_under_the_same_identity(lab: Lab) -> None:

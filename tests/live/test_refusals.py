@@ -9,7 +9,7 @@ import pytest
 from backend.domain.errors import Conflict, Invalid, NotFound, PdError, Refused
 from tests.live.lab import Lab, deployment, serving
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 
 def _edited(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -21,39 +21,37 @@ def _edited(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "error", "rule", "said"),
-    [
-        ("spec.modle", "x", Invalid, "structure.unknown_field", "Did you mean 'model'?"),
-        ("spec.accelerators", "two", Invalid, "structure.value", "'two'"),
-        ("spec.roles.decode.replicas", 0, Invalid, "structure.value", "0"),
-        ("spec.engine", "llama", Invalid, "structure.value", "'llama'"),
-        ("metadata.name", "No Good", Invalid, "structure.value", "'No Good'"),
-        ("spec.disaggregation.mode", "vllm-nix", Refused, "mode.unknown", "vllm-nixl"),
-        ("spec.engine", "sglang", Refused, "mode.engine", "sglang"),
-        ("spec.hosts", {"names": ["node9"]}, Refused, "host.unknown", "node9"),
-        ("spec.accelerators", 3, Refused, "placement.too_wide", "3"),
-    ],
-)
-async def test_a_document_is_refused_by_field(
-    shared_lab: Lab, path: str, value: Any, error: type[PdError], rule: str, said: str
-) -> None:
-    document = _edited(deployment(shared_lab.model), path, value)
-    with pytest.raises(error) as caught:
-        await shared_lab.asked(lambda c: c.apply(document))
-    problem = next(p for p in caught.value.problems if p.rule == rule)
-    assert problem.path == path or problem.path.startswith(path)
-    assert said in problem.sentence()
-    assert problem.remedy
-    assert await shared_lab.asked(lambda c: c.groups()) == ()
-    assert shared_lab.directories() == set()
+CASES: list[tuple[str, Any, type[PdError], str, str]] = [
+    ("spec.modle", "x", Invalid, "structure.unknown_field", "Did you mean 'model'?"),
+    ("spec.accelerators", "two", Invalid, "structure.value", "'two'"),
+    ("spec.roles.decode.replicas", 0, Invalid, "structure.value", "0"),
+    ("spec.engine", "llama", Invalid, "structure.value", "'llama'"),
+    ("metadata.name", "No Good", Invalid, "structure.value", "'No Good'"),
+    ("spec.disaggregation.mode", "vllm-nix", Refused, "mode.unknown", "vllm-nixl"),
+    ("spec.engine", "sglang", Refused, "mode.engine", "sglang"),
+    ("spec.hosts", {"names": ["node9"]}, Refused, "host.unknown", "node9"),
+    ("spec.accelerators", 3, Refused, "placement.too_wide", "3"),
+]
 
 
-async def test_unknown_names_say_what_there_is(shared_lab: Lab) -> None:
+async def test_a_document_is_refused_by_field(lab: Lab) -> None:
+    """Each names the field, what was found and a remedy; nothing is stored, nothing started."""
+    await lab.add_hosts()
+    client = await lab.client()
+    for path, value, error, rule, said in CASES:
+        document = _edited(deployment(lab.model), path, value)
+        with pytest.raises(error) as caught:
+            await client.apply(document)
+        problem = next(p for p in caught.value.problems if p.rule == rule)
+        assert problem.path.startswith(path)
+        assert said in problem.sentence()
+        assert problem.remedy
     with pytest.raises(NotFound, match="there is no deployment 'nobody'"):
-        await shared_lab.asked(lambda c: c.group("nobody"))
+        await client.group("nobody")
     with pytest.raises(NotFound, match="node1, node2, node3"):
-        await shared_lab.asked(lambda c: c.test_host("nobody"))
+        await client.test_host("nobody")
+    assert await client.groups() == ()
+    assert lab.directories() == set()
 
 
 async def test_too_few_accelerators_leave_the_group_pending_with_the_reason(lab: Lab) -> None:
