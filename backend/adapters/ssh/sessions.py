@@ -19,7 +19,7 @@ from backend.domain.host import Host
 SLACK_S = 4.0
 """How much longer than the remote deadline we wait for its verdict."""
 _CHUNK = 1 << 16
-PAUSES_S = (0.1, 0.2, 0.4, 0.8)
+PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Waits between tries to open a session on a server that allows fewer than we use."""
 
 
@@ -76,7 +76,7 @@ async def exchange(
     except _Full:
         raise TooMuch(wire.parse(sent.token, bytes(out), bytes(err))) from None
     reply = wire.parse(sent.token, bytes(out), bytes(err))
-    if reply.exit is None and process.exit_status in wire.KILLED and reply.begun:
+    if reply.exit is None and process.exit_status in wire.KILLED:
         return wire.Reply(True, reply.stdout, reply.stderr, -1)
     if not reply.begun and process.exit_status is not None:
         return wire.Reply(False, reply.stdout, reply.stderr, process.exit_status)

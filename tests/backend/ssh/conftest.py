@@ -28,6 +28,7 @@ class Machine:
     sessions_cap: int = 1000
     open_sessions: int = 0
     most_sessions: int = 0
+    granted_sessions: int = 0
     refused_sessions: int = 0
     logins: int = 0
     forwarding: bool = True
@@ -55,9 +56,10 @@ class Machine:
                 machine.connections.discard(self.conn)
 
             def session_requested(self) -> asyncssh.SSHServerProcess[bytes]:
-                if machine.open_sessions >= machine.sessions_cap:
+                if machine.granted_sessions >= machine.sessions_cap:
                     machine.refused_sessions += 1
                     raise asyncssh.ChannelOpenError(2, "open failed")
+                machine.granted_sessions += 1
                 return asyncssh.SSHServerProcess(machine._process, machine._sftp, 3, False)
 
             def auth_completed(self) -> None:
@@ -105,6 +107,7 @@ class Machine:
             return
         finally:
             self.open_sessions -= 1
+            self.granted_sessions -= 1
 
     async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         env = {

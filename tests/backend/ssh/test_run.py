@@ -100,6 +100,14 @@ async def test_a_login_shell_that_refuses_is_named(
         await pool.run(host, "true")
 
 
+async def test_a_host_too_slow_to_begin_is_overdue_not_refusing(
+    pool: SshPool, host: Host, machine: Machine
+) -> None:
+    machine.shell = ("sh", "-c", "cat >/dev/null; exit 124", "x")
+    with pytest.raises(TimedOut):
+        await pool.run(host, "true")
+
+
 async def test_other_login_shells(pool: SshPool, host: Host, machine: Machine) -> None:
     machine.shell = ("dash", "-c")
     assert (await pool.run(host, "x=1; echo $x")).stdout == "1\n"
