@@ -93,7 +93,7 @@ TEXT: dict[str, str] = {
     "mark.draining": "draining",
     "member.one": "member",
     "member.many": "members",
-    "member.stale": "old configuration",
+    "member.stale": "old config",
     "member.next_start": "next start in {age}",
     # groups
     "groups.none": "No groups yet.",

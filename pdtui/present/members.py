@@ -95,15 +95,15 @@ def ports(member: MemberView) -> str:
 
 
 def note(member: MemberView, now: float) -> Line:
-    """Why it is in its state, and when a waiting restart is due."""
+    """When a waiting restart is due, why it is in its state, and whether it runs old settings."""
     parts: list[Span] = []
-    if member.stale:
-        parts.append(Span(f"{glyphs().clock} {tr('member.stale')}", "warn"))
     if member.next_start is not None and member.state in ("exited", "pending"):
         due = max(0.0, member.next_start - now)
         parts.append(Span(tr("member.next_start", age=age(due)), "busy"))
     if member.note:
         parts.append(Span(member.note, member_look(member).tone if member.failures else "dim"))
+    if member.stale:
+        parts.append(Span(f"{glyphs().clock} {tr('member.stale')}", "warn"))
     out: list[Span] = []
     for part in parts:
         out += [Span("  "), part] if out else [part]

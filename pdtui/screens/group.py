@@ -124,8 +124,10 @@ class GroupScreen(TableScreen):
         """A note whose column does not fit is read out in the status line."""
         member = self.context().member
         hidden = "note" not in event.table.visible_columns
-        note = members.note(member, self.console.now()) if member and hidden else ()
-        text = plain(note)
+        worth = member is not None and (member.note or member.next_start is not None)
+        text = (
+            plain(members.note(member, self.console.now())) if member and hidden and worth else ""
+        )
         if text or self._noted:
             self.say(text, "warn")
         self._noted = bool(text)

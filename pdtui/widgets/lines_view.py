@@ -71,7 +71,7 @@ class LinesView(ScrollView, Toned, can_focus=True):
 
     DEFAULT_CSS = """
     LinesView {
-        height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+        height: 1fr; overflow-x: hidden; scrollbar-size: 0 1; scrollbar-gutter: stable;
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = set(TONE_CLASSES)
