@@ -18,7 +18,7 @@ from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from pdtui import clipboard
-from pdtui.commands import catalog, keymap
+from pdtui.commands import catalog, keymap, questions
 from pdtui.commands.handlers import HANDLERS
 from pdtui.commands.model import Context, Scope
 from pdtui.commands.palette import CommandProvider
@@ -28,7 +28,6 @@ from pdtui.present import detail, groups
 from pdtui.present.cells import Line, Span, Tone
 from pdtui.present.status import ASCII, UNICODE, use_glyphs
 from pdtui.screens.base import Area, ConsoleScreen
-from pdtui.screens.dialogs.confirm import Confirm
 from pdtui.screens.dialogs.error import ErrorDialog
 from pdtui.screens.events import EventsScreen
 from pdtui.screens.group import GroupScreen
@@ -78,12 +77,14 @@ class Console(App[None]):
         keys: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
         state_dir: Path | None = None,
+        ask_to_leave: bool = True,
     ) -> None:
         super().__init__(watch_css=False)
         self._open_client = open_client
         self._asked_read_only = read_only
         self._clock = clock
         self._state_dir = state_dir
+        self._ask_to_leave = ask_to_leave
         self._theme_name = themes.pick(theme, os.environ.get("COLORFGBG"))
         self.own_keys, self._bad_keys = keymap.check(keys or {})
         self.store = Store()
@@ -297,21 +298,7 @@ class Console(App[None]):
 
     def offer_key(self, host: str, fingerprint: str, error: PdError) -> None:
         """Show an unknown host key; accept it when told to."""
-
-        def answered(yes: bool | None) -> None:
-            if yes and self.session:
-                self.session.accept_host_key(host, fingerprint)
-
-        if self.read_only:
-            self.report(error)
-            return
-        lines: list[Line] = [
-            *detail.problems(error.problems),
-            (),
-            (Span(tr("accept.means"), "warn"),),
-        ]
-        title = tr("accept.title", name=host)
-        self.push_screen(Confirm(title, lines, tr("accept.yes"), danger=True), answered)
+        questions.accept_key(self, host, fingerprint, error)
 
     # leaving
 
@@ -319,25 +306,10 @@ class Console(App[None]):
         """Leave; ask first when the groups would run on unwatched."""
         health = self.store.health
         running = groups.running(self.store.groups.values())
-        if not (health and health.embedded and running):
+        if self._ask_to_leave and health and health.embedded and running:
+            questions.leave(self, running)
+        else:
             self.exit()
-            return
-        lines: list[Line] = [
-            (Span(tr("quit.unwatched")),),
-            *((Span(f"  {name}", "strong"),) for name in running[:6]),
-            *([(Span(tr("quit.more", count=len(running) - 6), "dim"),)] if running[6:] else []),
-            (),
-            (Span(tr("quit.means"), "dim"),),
-            (Span(tr("quit.daemon"), "accent"),),
-        ]
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.exit()
-
-        self.push_screen(
-            Confirm(tr("quit.title"), lines, tr("quit.yes"), no=tr("quit.no")), answered
-        )
 
     def interrupt(self) -> None:
         """ctrl+c: the second one within three seconds leaves at once."""
@@ -385,13 +357,17 @@ def run(
     read_only: bool = False,
     theme: str | None = None,
     keys: Mapping[str, str] | None = None,
+    ask_to_leave: bool = True,
 ) -> int:
     """Show the console until it is left; returns the exit code.
 
     `open_client` is awaited after the first frame, so that it may import and start a backend.
     `theme` is `dark` or `light`; None looks at the terminal. `keys` maps command ids to keys.
+    `ask_to_leave` is for a backend that ends with the console: ask first when groups still run.
     """
     use_glyphs(UNICODE if speaks_unicode(os.environ, sys.stdout.encoding) else ASCII)
-    console = Console(open_client, read_only=read_only, theme=theme, keys=keys)
+    console = Console(
+        open_client, read_only=read_only, theme=theme, keys=keys, ask_to_leave=ask_to_leave
+    )
     console.run()
     return console.return_code or 0

@@ -97,6 +97,8 @@ class Session:
         return client
 
     def _on_connection(self, connected: bool) -> None:
+        if connected == self._console.store.connected:
+            return
         self._console.store.set_connected(connected)
         if not connected:
             self._console.say(tr("status.lost"), "warn")

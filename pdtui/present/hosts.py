@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pdtui.i18n import tr
 from pdtui.present.cells import Cell, Column, Line, Row, Span, line
-from pdtui.present.numbers import NONE, mib, since
+from pdtui.present.numbers import NONE, chip, mib, since
 from pdtui.present.status import glyphs, host_look
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def types(accelerators: tuple[AcceleratorView, ...]) -> str:
     """`4 × L40S 48GiB`, one entry a type."""
     if not accelerators:
         return NONE
-    found = Counter((a.type, a.memory_mib) for a in accelerators)
+    found = Counter((chip(a.type), a.memory_mib) for a in accelerators)
     return ", ".join(
         f"{n} x {kind}" + (f" {mib(memory)}" if memory else "")
         for (kind, memory), n in sorted(found.items())

@@ -8,7 +8,7 @@ from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line
 from pdtui.present.groups import ROLE_ORDER
-from pdtui.present.numbers import NONE, age, runs, since
+from pdtui.present.numbers import NONE, age, chip, runs, since
 from pdtui.present.status import glyphs, member_look
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def accelerators(member: MemberView) -> str:
     """Indices and type: `0,1 L40S`."""
     if not member.accelerators:
         return NONE
-    return f"{runs(member.accelerators)} {member.accelerator_type}".strip()
+    return f"{runs(member.accelerators)} {chip(member.accelerator_type)}".strip()
 
 
 def ports(member: MemberView) -> str:

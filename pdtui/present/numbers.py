@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -61,6 +62,16 @@ def runs(numbers: Iterable[int]) -> str:
         out.append(str(ordered[i]) if i == j else f"{ordered[i]}-{ordered[j]}")
         i = j + 1
     return ",".join(out) or NONE
+
+
+_VENDOR = re.compile(r"^(NVIDIA|Tesla|Huawei|Ascend)[ -]+", re.IGNORECASE)
+_MEMORY = re.compile(r"[ -](\d+ ?GB|HBM\w*|PCIe|SXM\d*)\b", re.IGNORECASE)
+
+
+def chip(name: str) -> str:
+    """An accelerator's type name for a narrow column: `NVIDIA H100 80GB HBM3` is `H100`."""
+    short = _MEMORY.sub("", _VENDOR.sub("", _VENDOR.sub("", name.strip()))).strip()
+    return short or name
 
 
 def count(amount: int, one: str, many: str) -> str:

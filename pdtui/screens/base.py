@@ -16,6 +16,7 @@ from pdtui.commands import catalog
 from pdtui.commands.model import Context, Scope
 from pdtui.i18n import tr
 from pdtui.present.cells import Line, Row, Span, Tone
+from pdtui.present.numbers import count
 from pdtui.present.status import glyphs
 from pdtui.state.messages import StoreChanged
 from pdtui.state.query import select
@@ -175,7 +176,12 @@ class ConsoleScreen(Screen[None]):
             spans.append(Span(tr(f"status.{kind}"), "dim"))
         if self.console.read_only:
             spans.append(Span(f"  {tr('status.read_only')}", "warn"))
-        counts = tr("status.counts", groups=len(store.groups), hosts=len(store.hosts))
+        counts = ", ".join(
+            (
+                count(len(store.groups), tr("group.one"), tr("group.many")),
+                count(len(store.hosts), tr("host.one"), tr("host.many")),
+            )
+        )
         spans.append(Span(f"  {counts}", "dim"))
         return tuple(spans)
 

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
+from textual.timer import Timer
 
 from pdtui.commands import keymap
 from pdtui.commands.model import Command, Context
 from pdtui.present.cells import Line, Span, Tone, fit, width
 from pdtui.present.status import glyphs
 from pdtui.widgets.paint import Lines
+
+FADE_S = 20.0
+"""Seconds after which a message says nothing about the present any more."""
 
 
 class TitleBar(Lines):
@@ -47,6 +51,7 @@ class StatusBar(Lines):
         self._facts: Line = ()
         self._busy = False
         self._turn = 0
+        self._fade: Timer | None = None
 
     @property
     def message(self) -> str:
@@ -54,8 +59,15 @@ class StatusBar(Lines):
         return self._message.text
 
     def say(self, text: str, tone: Tone = "dim") -> None:
-        """Show a message until the next one."""
+        """Show a message until the next one, or until it is old."""
         self._message = Span(text, tone)
+        if self._fade:
+            self._fade.stop()
+        self._fade = self.set_timer(FADE_S, self._forget) if text else None
+        self._paint()
+
+    def _forget(self) -> None:
+        self._message = Span("")
         self._paint()
 
     def facts(self, spans: Line) -> None:

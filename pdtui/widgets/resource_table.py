@@ -159,7 +159,7 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
         elif old_key in self._places:
             self._cursor = self._places[old_key]
         else:
-            self._cursor = max(0, min(before, len(self._rows) - 1))
+            self._cursor = self._nearest(before)
         changed = self._changed(old)
         wider = self._measure([self._rows[i] for i in changed])
         if len(old) != len(self._rows):
@@ -282,7 +282,14 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
 
     @staticmethod
     def _title_width(column: Column) -> int:
-        return max(column.least, cell_len(column.title))
+        title = cell_len(column.title)
+        return title if column.shrink else max(column.least, title)
+
+    def _nearest(self, at: int) -> int:
+        """The row at a lost row's place; never a heading that has a row below it."""
+        last = len(self._rows) - 1
+        at = max(0, min(at, last))
+        return at + 1 if at < last and self._rows[at].heading else at
 
     def _changed(self, old: list[Row]) -> list[int]:
         if len(old) != len(self._rows):

@@ -236,6 +236,19 @@ async def test_quit_does_not_ask_for_nothing(start: Start, embedded: bool) -> No
         assert not d.console.is_running
 
 
+async def test_quit_does_not_ask_when_told_not_to(start: Start) -> None:
+    async with start(FakeClient(site(), embedded=True), ask_to_leave=False) as d:
+        await d.press("q")
+        assert not d.console.is_running
+
+
+async def test_the_stream_opening_for_the_first_time_is_no_news(start: Start) -> None:
+    async with start() as d:
+        d.client.connection(True)
+        await d.settle()
+        assert d.message == ""
+
+
 async def test_ctrl_c_twice_leaves_even_under_a_dialog(start: Start) -> None:
     async with start(FakeClient(site(), embedded=True)) as d:
         await d.press("q", "ctrl+c")

@@ -16,7 +16,7 @@ from pdtui.i18n.catalog import word
 from pdtui.i18n.en import TEXT
 from pdtui.present import groups, members, plans
 from pdtui.present.cells import Line, plain
-from pdtui.present.numbers import age, count, mib, runs, since
+from pdtui.present.numbers import age, chip, count, mib, runs, since
 from pdtui.present.status import ASCII, UNICODE, group_look, host_look, member_look
 from pdtui.state.query import parse, select
 from pdtui.widgets.lines_view import wrap
@@ -47,6 +47,18 @@ def test_other_numbers() -> None:
     assert mib(46_068) == "45GiB"
     assert since(NOW, 0) == "-"
     assert count(1, "member", "members") == "1 member"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100"), ("NVIDIA A100-SXM4-80GB", "A100"), ("L40S", "L40S"),
+        ("NVIDIA GeForce RTX 4090", "GeForce RTX 4090"), ("Tesla T4", "T4"), ("910B3", "910B3"),
+        ("Ascend 910B3", "910B3"), ("NVIDIA H100 PCIe", "H100"), ("", ""),
+    ],
+)  # fmt: skip
+def test_chip_names_are_short(name: str, shown: str) -> None:
+    assert chip(name) == shown
 
 
 def test_every_state_has_a_glyph_a_word_and_a_tone() -> None:

@@ -153,6 +153,17 @@ async def test_headings_open_sections_and_the_cursor_starts_below(bench: Running
     assert app.table.cursor_key == "role:prefill"
 
 
+async def test_a_lost_member_never_leaves_the_cursor_on_a_heading(bench: Running) -> None:
+    app, pilot = bench
+    one = Row("role:a", (Cell.of("a"),), heading=True)
+    two = Row("role:b", (Cell.of("b"),), heading=True)
+    app.table.set_rows([one, *rows("a0"), two, *rows("b0")])
+    assert app.table.cursor_key == "a0"
+    app.table.set_rows([one, two, *rows("b0")])
+    assert app.table.cursor_key == "b0"
+    await pilot.pause()
+
+
 async def test_columns_grow_and_never_shrink(bench: Running) -> None:
     app, pilot = bench
     app.table.set_rows(rows("a"))
