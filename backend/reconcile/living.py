@@ -9,7 +9,7 @@ from backend.domain.bands import HTTP
 from backend.domain.decide import peers_wanted
 from backend.domain.errors import Conflict, RemoteFailed
 from backend.domain.group import Instance, PeerRecord
-from backend.domain.instance import LaunchSpec
+from backend.domain.instance import MEMBER_ROLES, LaunchSpec
 from backend.domain.recipes import pinned
 from backend.domain.render import Place, program_of, render_router
 from backend.domain.worker_calls import Peer
@@ -33,7 +33,8 @@ async def start(w: World, key: str) -> None:
     if instance.role == "router":
         launch, snapshot = _router_launch(w, instance)
         update = {"launch": launch, "snapshot": snapshot}
-    intent = Intent(f"start:{key}:{instance.generation}", "start", instance.group, {"id": key})
+    at = {"id": key, "host": host.name}
+    intent = Intent(f"start:{key}:{instance.generation}", "start", instance.group, at)
     async with w.store.lock(instance.group), w.store.write() as tx:
         instance = w.store.instances[key].model_copy(update=update)
         tx.open_intent(intent)
@@ -51,6 +52,9 @@ async def start(w: World, key: str) -> None:
     async with w.store.lock(instance.group), w.store.write() as tx:
         tx.close_intent(intent.key)
         fresh = w.store.instances.get(key)
+        if fresh is None:  # fenced while its host was being asked: the janitor ends it
+            body = {"host": host.name, "instance": key}
+            tx.open_intent(Intent(f"release:{key}", "release", instance.group, body))
         row = fresh and acts.started(fresh, instance.generation, status, w.clock())
         if row is not None:
             tx.put_instance(row)
@@ -62,6 +66,8 @@ async def start(w: World, key: str) -> None:
                 instance=key,
                 host=host.name,
             )
+    if fresh is None:
+        w.release()
 
 
 def labels(instance: Instance) -> dict[str, str]:
@@ -86,6 +92,13 @@ def _router_launch(w: World, router: Instance) -> tuple[LaunchSpec, tuple[PeerRe
     if mode is None:
         raise AssertionError("only a disaggregated group has a router")
     records = peers(w, router)
+    lacking = [r for r in MEMBER_ROLES if not any(p.role == r for p in records)]
+    if lacking:
+        raise Conflict.of(
+            "life.no_peer",
+            f"{router.id} waits: no {' and no '.join(lacking)} member is ready any more.",
+            values={"group": group.name, "lacking": lacking},
+        )
     program = program_of(mode, catalogue, formed.document, "router")
     place = Place(
         host=host.name,

@@ -12,7 +12,6 @@ from backend.domain import acts
 from backend.domain.bands import HTTP
 from backend.domain.decide import roles_of, wanted_counts
 from backend.domain.deployment import Deployment
-from backend.domain.errors import PdError
 from backend.domain.group import Formed, Group, Instance
 from backend.domain.inherit import roles_of as effective_roles
 from backend.domain.instance import Band
@@ -24,6 +23,8 @@ from backend.domain.render import Place, Siblings, program_of, render_member
 from backend.reconcile import crash
 from backend.reconcile.world import World, group_type, instance_dir, need_of
 from backend.store.store import Intent, Transaction
+
+Confirm = Callable[[Transaction, Group | None], bool]
 
 FRESH_S = 2.0
 """A look at a host younger than this is not repeated for the next group in line."""
@@ -255,7 +256,7 @@ async def _insert(
     key: str,
     group: str,
     members: Sequence[Instance],
-    confirm: Callable[[Transaction, Group | None], bool],
+    confirm: Confirm,
 ) -> None:
     """Claim every place on its host, then insert the rows; on any failure let all claims go.
 
@@ -268,13 +269,28 @@ async def _insert(
     crash.reached(f"intent:{key}")
     try:
         await _claim(w, members)
-    except PdError:
-        async with w.store.write() as tx:
-            tx.close_intent(key)
-            _release(tx, group, wanted)
-        w.release()
+        crash.reached(f"effect:{key}")
+        kept = await _settle(w, key, group, members, wanted, confirm)
+    except BaseException:  # also when the group's loop is ended meanwhile
+        if key in w.store.intents:
+            async with w.store.write() as tx:
+                tx.close_intent(key)
+                _release(tx, group, wanted)
+            w.release()
         raise
-    crash.reached(f"effect:{key}")
+    if not kept:
+        w.release()
+
+
+async def _settle(
+    w: World,
+    key: str,
+    group: str,
+    members: Sequence[Instance],
+    wanted: Sequence[dict[str, str]],
+    confirm: Confirm,
+) -> bool:
+    """Insert the rows if the group still wants them, else let the claims go."""
     async with w.store.lock(group):
         fresh = w.store.groups.get(group)
         async with w.store.write() as tx:
@@ -285,8 +301,7 @@ async def _insert(
                     tx.put_instance(member)
             else:
                 _release(tx, group, wanted)
-    if not kept:
-        w.release()
+    return kept
 
 
 def _release(tx: Transaction, group: str, places: Sequence[dict[str, str]]) -> None:
@@ -309,9 +324,21 @@ async def _claim(w: World, members: Sequence[Instance]) -> None:
 
 
 async def recover(w: World) -> None:
-    """After a start: what was being placed when we died is let go; it is placed anew if wanted."""
+    """After a start: what was being placed when we died is let go; it is placed anew if wanted.
+
+    So is what was being started and was fenced meanwhile: it may have come to life since.
+    """
     for intent in [i for i in w.store.intents.values() if i.kind == "place"]:
         lost = [p for p in intent.body["places"] if p["instance"] not in w.store.instances]
         async with w.store.write() as tx:
             tx.close_intent(intent.key)
             _release(tx, intent.group, lost)
+    for intent in [i for i in w.store.intents.values() if i.kind == "start"]:
+        instance = w.store.instances.get(intent.body["id"])
+        if instance is not None and instance.state == "pending":
+            continue  # asked for again under the same key
+        async with w.store.write() as tx:
+            tx.close_intent(intent.key)
+            if instance is None and "host" in intent.body:
+                at = {"host": intent.body["host"], "instance": intent.body["id"]}
+                _release(tx, intent.group, [at])
