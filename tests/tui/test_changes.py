@@ -82,6 +82,13 @@ async def test_more_and_fewer(
         assert d.client.calls == [("scale", "qwen3-32b", counts)]
 
 
+async def test_the_line_question_is_whole_on_a_narrow_terminal(start: Start) -> None:
+    async with start(size=(60, 20)) as d:
+        await d.open_group("deepseek-v31", "deepseek-v31-p0")
+        await d.press("plus")
+        assert "so it applies at the restart. y yes n no" in d.words
+
+
 async def test_more_from_the_list_opens_the_dialog(start: Start) -> None:
     async with start() as d:
         d.table.select("qwen3-32b")

@@ -16,7 +16,7 @@ from textual.widgets import Button, Input
 from pdtui.i18n import tr
 from pdtui.present.cells import Line, Span
 from pdtui.screens.dialogs.base import Dialog, button
-from pdtui.widgets.lines_view import LinesView
+from pdtui.widgets.lines_view import LinesView, wrap
 from pdtui.widgets.paint import Lines
 
 
@@ -105,13 +105,19 @@ class LineQuestion(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """What happens, and the two keys."""
+        yield Lines(widget_id="question")
+
+    def on_resize(self) -> None:
+        """The sentences wrap at the terminal's width."""
         keys = (
             Span("y", "accent"),
             Span(f" {tr('dialog.yes')}   ", "dim"),
             Span("n", "accent"),
             Span(f" {tr('dialog.no')}", "dim"),
         )
-        yield Lines([*self._lines, keys], widget_id="question")
+        room = self.size.width - 2
+        said = [piece for line in self._lines for piece in wrap(line, room)]
+        self.query_one("#question", Lines).show([*said, keys])
 
     def action_answer(self, yes: bool) -> None:
         """The answer."""
