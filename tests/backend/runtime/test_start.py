@@ -50,7 +50,8 @@ async def test_nothing_is_inherited_that_should_not_be(rig: Rig) -> None:
         for line in Path(f"/proc/{status.pid}/status").read_text().splitlines()
         if line.startswith("SigIgn")
     )
-    assert ignored == 0, "an engine must be able to take SIGINT"
+    # Above 31 are the C library's own: a child of its posix_spawn, as under make, ignores those.
+    assert ignored & 0x7FFF_FFFF == 0, "an engine must be able to take SIGINT"
 
 
 async def test_secrets_are_in_no_command_line_and_not_in_the_spec(rig: Rig) -> None:
