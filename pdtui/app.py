@@ -85,7 +85,12 @@ class Console(App[None]):
         self._clock = clock
         self._state_dir = state_dir
         self._ask_to_leave = ask_to_leave
-        self._theme_name = themes.pick(theme, os.environ.get("COLORFGBG"))
+        for known in themes.THEMES.values():
+            self.register_theme(known)
+        chosen = themes.pick(theme, os.environ.get("COLORFGBG"))
+        self.set_reactive(App.theme, f"pdtui-{chosen}")  # the first frame has it already
+        self.set_class(chosen == "dark", "-dark-mode", update=False)
+        self.set_class(chosen == "light", "-light-mode", update=False)
         self.own_keys, self._bad_keys = keymap.check(keys or {})
         self.store = Store()
         self.session: Session | None = None
@@ -102,10 +107,7 @@ class Console(App[None]):
         return themes.DEFAULTS
 
     def on_mount(self) -> None:
-        """Themes and keys now; the backend after the first frame."""
-        for theme in themes.THEMES.values():
-            self.register_theme(theme)
-        self.theme = f"pdtui-{self._theme_name}"
+        """Keys now; the backend after the first frame."""
         if self.own_keys:
             self.set_keymap(self.own_keys)
         self.call_after_refresh(self._begin)

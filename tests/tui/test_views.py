@@ -131,6 +131,7 @@ async def test_both_themes_give_every_tone_a_colour(start: Start, theme: str) ->
     from pdtui.present.cells import TONES
 
     async with start(theme=theme) as d:
+        assert d.console.has_class(f"-{theme}-mode")
         colours = {t: d.table.tone(t).color for t in TONES}
         assert all(colours.values())
         assert len({str(colours[t]) for t in ("ok", "warn", "bad", "busy", "off")}) == 5
