@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from rich.cells import chop_cells
+
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line, width
 from pdtui.present.numbers import NONE, since
+from pdtui.present.safe import clean
 from pdtui.present.status import glyphs, group_look, level_look
 
 if TYPE_CHECKING:
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
 
 BESIDE_STATUS = frozenset({"ratio", "config_changed"})
 """Marks that have their own place beside the status and are not listed again."""
+LABEL = 10
+"""Cells of the head's labels."""
+ROOMY = 10
+"""Lines of head from which on the request is written out."""
 ROLE_ORDER = ("prefill", "decode", "replica", "router")
 
 
@@ -151,10 +158,10 @@ def head(group: GroupView, columns: int, most: int) -> list[Line]:
     out.append(about if width(about) <= columns else line(Span(dot.join(facts), "dim")))
     if group.endpoint:
         out.append(_fact("group.endpoint", Span(group.endpoint.url, "accent")))
-        request = _fact("group.request", Span(group.endpoint.curl))
+        request = _request(group.endpoint.curl, columns, whole=most >= ROOMY)
     else:
         out.append(_fact("group.endpoint", Span(no_endpoint(group), "dim")))
-        request = ()
+        request = []
     marks = [_mark(m.level, m.text) for m in group.marks if m.id not in BESIDE_STATUS]
     if group.policies and columns >= 100:
         out.append(_fact("group.policies", Span(group.policies, "dim")))
@@ -163,8 +170,7 @@ def head(group: GroupView, columns: int, most: int) -> list[Line]:
         hidden = len(marks) - max(0, room - 1)
         rest = line(Span(tr("group.more_marks", count=hidden), "dim"))
         marks = [*marks[: max(0, room - 1)], rest]
-    if request and len(out) + len(marks) < most:
-        out.append(request)
+    out += request[: max(0, most - len(out) - len(marks))]
     return [*out, *marks][:most]
 
 
@@ -194,7 +200,15 @@ def ready_requests_lost(group: GroupView) -> list[MemberView]:
 
 
 def _fact(key: str, value: Span) -> Line:
-    return line(Span(f"{tr(key):<10}", "dim"), value)
+    return line(Span(f"{tr(key):<{LABEL}}", "dim"), value)
+
+
+def _request(curl: str, columns: int, *, whole: bool) -> list[Line]:
+    """The request on one line that is cut, or whole on as many as it takes."""
+    if not whole:
+        return [_fact("group.request", Span(curl))]
+    first, *rest = chop_cells(clean(curl), max(20, columns - LABEL))
+    return [_fact("group.request", Span(first)), *(line(Span(" " * LABEL + r)) for r in rest)]
 
 
 def _mark(level: str, text: str) -> Line:

@@ -20,7 +20,9 @@ _OTHERS: tuple[Scope, ...] = ("groups", "group", "hosts", "events", "log", "text
 
 def page(scopes: tuple[Scope, ...], ctx: Context, own: Mapping[str, str]) -> list[Line]:
     """The keys of this screen first, then every other screen's; greyed with the reason."""
-    here = [*scopes, "app"]
+    moving = ("list", "text")
+    own_scopes = [s for s in scopes if s not in moving]
+    here: list[Scope] = [*own_scopes, "app", *(s for s in scopes if s in moving)]
     order = [*here, *(s for s in _OTHERS if s not in here)]
     out: list[Line] = []
     for scope in dict.fromkeys(order):
