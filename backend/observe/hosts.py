@@ -107,6 +107,7 @@ class HostWatch:
         sight = self.sight(host)
         statuses = {**sight.statuses, status.instance: status}
         self._sights[host] = replace(sight, statuses=statuses)
+        self.hint(host)  # it may have been quiet there until now
 
     def forget(self, host: str, instance: str) -> None:
         """An instance is gone for good."""

@@ -117,7 +117,7 @@ async def create_router(w: World, name: str) -> None:
         mode = catalogue.mode_of(formed.document.spec)
         need = _router_need(group, mode, catalogue, formed.document)
         await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
-        (seat,) = place(w.rooms(), [need])
+        (seat,) = place(w.rooms(router_of=name), [need])
         router = Instance(
             id=new_id(name, "router", w.store.instances),
             group=name,

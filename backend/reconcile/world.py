@@ -47,8 +47,9 @@ class World:
     placing: asyncio.Lock = field(default_factory=asyncio.Lock)
     release: Callable[[], None] = lambda: None
 
-    def room(self, name: str) -> Room:
-        """What a host offers now: everything claimed there or listening there is taken."""
+    def room(self, name: str, router_of: str = "") -> Room:
+        """What a host offers now: everything claimed or listening there is taken, and the ports
+        that a router keeps while its group forms anew, save for the router of `router_of`."""
         host, sight = self.store.hosts[name], self.hosts.sight(name)
         port_range = host.service_port_range or self.defaults.port_range
         if sight.facts is None or sight.state != "up":
@@ -61,7 +62,7 @@ class World:
             accelerators=facts.accelerators,
             busy=self.holders(name),
             port_range=port_range,
-            taken_ports=self._taken(name, facts),
+            taken_ports=self._taken(name, facts, router_of),
             labels=host.labels,
             members=sum(1 for _ in self.store.on_host(name)),
         )
@@ -77,15 +78,21 @@ class World:
             held |= dict.fromkeys(instance.accelerators, instance.id)
         return held
 
-    def _taken(self, name: str, facts: HostFacts) -> frozenset[int]:
+    def _taken(self, name: str, facts: HostFacts, router_of: str) -> frozenset[int]:
         ours = {p for i in self.store.on_host(name) for p in i.ports}
         others = (c for c in facts.claims if c.instance not in self.store.instances)
         claimed = {p for c in others for p in c.ports}
-        return frozenset(facts.listening | ours | claimed)
+        homes = (
+            g.router_home[1]
+            for g in self.store.groups.values()
+            if g.router_home is not None and g.router_home[0] == name and g.name != router_of
+        )
+        kept = {p for bands in homes for b in bands for p in b.ports}
+        return frozenset(facts.listening | ours | claimed | kept)
 
-    def rooms(self) -> list[Room]:
+    def rooms(self, router_of: str = "") -> list[Room]:
         """Every host's room, by name."""
-        return [self.room(n) for n in sorted(self.store.hosts)]
+        return [self.room(n, router_of) for n in sorted(self.store.hosts)]
 
 
 def need_of(

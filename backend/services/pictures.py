@@ -169,8 +169,10 @@ class Pictures:
         if kind == "group" and name not in self._reconciler.loops:
             return
         view = self.group(name) if kind == "group" else self.host(name)
-        if self._sent.get(key) != view:
-            self._sent[key] = view
+        # when a host was last seen is no news by itself
+        news = view.model_copy(update={"seen": 0.0}) if isinstance(view, HostView) else view
+        if self._sent.get(key) != news:
+            self._sent[key] = news
             self.bus.publish(kind, view.model_dump(mode="json"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -37,7 +37,10 @@ def console(
         typer.Option(help="Where the store lies.", envvar="PDTUI_STATE_DIR", show_default=False),
     ] = None,
     read_only: Annotated[bool, typer.Option(help="Let no key change anything.")] = False,
-    theme: Annotated[str | None, typer.Option(help="Colour theme of the console.")] = None,
+    theme: Annotated[
+        Literal["dark", "light"] | None,
+        typer.Option(help="Colours of the console.", show_default="the terminal's"),
+    ] = None,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),

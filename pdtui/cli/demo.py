@@ -39,7 +39,7 @@ def interactive(hosts: int) -> None:
         return client
 
     try:
-        run(connect)
+        run(connect, ask_to_leave=False)
     finally:
         left = stage.down()
     if left:
@@ -184,7 +184,7 @@ class _Story:
         since = (await self.client.events(NAME, 1))[-1].seq
         self.say("restart", f"the whole group: {len(before.members)} instances")
         await self.client.restart(NAME)
-        await until_restarted(self.client, NAME, PATIENCE_S)
+        await until_restarted(self.client, NAME, PATIENCE_S, self._saw)
         after = await until_ratio(self.client, NAME, PATIENCE_S)
         events = [e for e in await self.client.events(NAME) if e.seq > since]
         old = {m.id for m in before.members}
@@ -195,6 +195,7 @@ class _Story:
         last = max(e.at for e in gone)
         check(first >= last - TICK_S, "a new process started before the last old one was gone")
         check(not after.config_changed, "the group is still marked after the restart")
+        check(after.endpoint == before.endpoint, "the endpoint moved")
         self._say_events(events, ("restart", "restarted"))
         self.say("restarted", f"{after.ratio}; the last old process was gone "
                  f"{max(first - last, 0):.2f} s before the first new one started")  # fmt: skip

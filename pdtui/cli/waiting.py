@@ -83,11 +83,16 @@ async def until_ratio(client: HttpClient, name: str, timeout_s: float) -> GroupV
     return await until(client, name, done, timeout_s, "reach its ratio")
 
 
-async def until_restarted(client: HttpClient, name: str, timeout_s: float) -> GroupView:
+async def until_restarted(
+    client: HttpClient,
+    name: str,
+    timeout_s: float,
+    saw: Callable[[GroupView], None] | None = None,
+) -> GroupView:
     """Wait until the restart is over and the group serves."""
     return await until(
         client, name, lambda g: g.phase is None and g.status == "Running",
-        timeout_s, "finish its restart",
+        timeout_s, "finish its restart", saw,
     )  # fmt: skip
 
 
