@@ -170,22 +170,21 @@ def fits_a_host(d: Deployment, k: Known) -> Iterator[Problem]:
 
 def pins_sound(d: Deployment, k: Known) -> Iterator[Problem]:
     """Pins of one role are equally wide, and no accelerator is given to two members."""
-    given: dict[tuple[str, int], str] = {}
+    given: dict[tuple[str, int], tuple[str, str]] = {}
     for role in ("prefill", "decode") if d.spec.disaggregation else ("replica",):
         resolved = resolve(d.spec, role)
         own = "placement" not in resolved.inherited
         base = f"spec.roles.{role}.placement" if own else "spec.placement"
-        chosen = [(n, p.host, p.accelerators) for n, p in enumerate(resolved.placement or ())]
-        for n, host, accelerators in chosen:
-            if accelerators is None:
+        for n, pin in enumerate(resolved.placement or ()):
+            if pin.accelerators is None:
                 continue
-            path = f"{base}[{n}].accelerators"
-            if len(accelerators) != resolved.width:
-                yield _uneven(path, role, len(accelerators), resolved.width)
-            for index in accelerators:
-                before = given.setdefault((host, index), path)
-                if before != path or accelerators.count(index) > 1:
-                    yield _given_twice(path, role, host, index, before)
+            at = (role, f"{base}[{n}].accelerators")
+            if len(pin.accelerators) != resolved.width:
+                yield _uneven(at[1], role, len(pin.accelerators), resolved.width)
+            for index in pin.accelerators:
+                before = given.setdefault((pin.host, index), at)
+                if before != at or pin.accelerators.count(index) > 1:
+                    yield _given_twice(at, pin.host, index, before)
                     break
 
 
@@ -200,15 +199,15 @@ def _uneven(path: str, role: str, width: int, widest: int) -> Problem:
     )
 
 
-def _given_twice(path: str, role: str, host: str, index: int, before: str) -> Problem:
+def _given_twice(at: tuple[str, str], host: str, index: int, before: tuple[str, str]) -> Problem:
+    role, path = at
     return Problem(
         rule="structure.placement",
         path=path,
-        message=f"accelerator {index} of {host} is given to this {role} member, but also by "
-        f"{before}.",
-        values={"role": role, "host": host, "accelerator": index, "other": before},
-        remedy="Name each accelerator once; a role without a placement of its own takes the "
-        "deployment's.",
+        message=f"accelerator {index} of {host} is given to this {role} member and once more: to "
+        f"{before[0]} by {before[1]}.",
+        values={"role": role, "host": host, "accelerator": index, "other": before[1]},
+        remedy="Name each accelerator once, and give each role a placement of its own.",
     )
 
 

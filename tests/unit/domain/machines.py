@@ -108,9 +108,9 @@ class Ground:
                 chips, ports = m.claims[key]
                 assert not mine[0] & set(chips), f"{i.id} and {key} run on one accelerator"
                 assert not mine[1] & set(ports), f"{i.id} and {key} run on one port"
-            old = self.old.get(i.group, set())
-            if key in old - set(self.releases):
-                assert i.id in old, f"{i.id} starts, but {key} of before the restart lives"
+            before = self.old.get(i.group, set())
+            if key in before - set(self.releases):
+                assert i.id in before, f"{i.id} starts, but {key} of before the restart lives"
             if other.group == i.group and key not in self.releases:
                 assert other.revision == i.revision, f"{i.id} starts beside {key} of another"
         doomed = self.rng.random() < self.doomed

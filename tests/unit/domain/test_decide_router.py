@@ -45,20 +45,31 @@ SNAPSHOTS: dict[str, tuple[Picture, bool, float | None]] = {
     "the same": (static(group(endpoint=endpoint()), P, D), False, None),
     "none stored: once": (static(group(endpoint=endpoint()), P, D, snapshot=None), True, None),
     "none stored, but no pair": (
-        static(group(endpoint=endpoint()), P, one("d1", "starting"), snapshot=None), False, None),
+        static(group(endpoint=endpoint()), P, one("d1", "starting"), snapshot=None),
+        False,
+        None,
+    ),
     "a peer was restarted in place": (static(group(endpoint=endpoint()), AGAIN, D), True, None),
-    "a peer is gone": (
-        static(group(endpoint=endpoint()), P, D, snapshot=(P, NEW, D)), True, None),
+    "a peer is gone": (static(group(endpoint=endpoint()), P, D, snapshot=(P, NEW, D)), True, None),
     "the last of a role is gone": (
-        static(group(endpoint=endpoint()), P, one("d1", "unhealthy")), False, None),
+        static(group(endpoint=endpoint()), P, one("d1", "unhealthy")),
+        False,
+        None,
+    ),
     "an addition completes the counts": (static(NARROW, P, NEW, D), True, None),
     "an addition waits for others": (static(WIDE, P, NEW, D), False, NOW + 1.5),
     "but not for long": (static(WIDE, P, NEW, D, now=NOW + 1.5), True, None),
     "a changed document does not hold it back": (
-        static(group(endpoint=endpoint(), revision="r2"), AGAIN, D), True, None),
+        static(group(endpoint=endpoint(), revision="r2"), AGAIN, D),
+        True,
+        None,
+    ),
     "a failed try waits": (
-        static(group(endpoint=endpoint()), AGAIN, D, retry_at={"r": NOW + 4}), False, NOW + 4),
-}  # fmt: skip
+        static(group(endpoint=endpoint()), AGAIN, D, retry_at={"r": NOW + 4}),
+        False,
+        NOW + 4,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -79,12 +90,14 @@ SYNC: dict[str, tuple[dict[str, Any], list[str]]] = {
     "agrees": ({}, []),
     "one is missing": ({"registry": listed(P)}, ["sync_peers r"]),
     "one too many": ({"registry": listed(P, D, one("p9"))}, ["sync_peers r"]),
-    "one under the other role": ({"registry": Registry({P.url: "prefill", D.url: "prefill"}, 1)},
-                                 ["sync_peers r"]),
+    "one under the other role": (
+        {"registry": Registry({P.url: "prefill", D.url: "prefill"}, 1)},
+        ["sync_peers r"],
+    ),
     "could not be read": ({"registry": Registry(None, 1)}, ["sync_peers r"]),
     "is of an earlier start": ({"registry": listed(P, generation=0)}, []),
     "waits after a failure": ({"registry": listed(P), "retry_at": {"sync_peers": NOW + 2}}, []),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SYNC)
@@ -97,23 +110,30 @@ REGISTER: dict[str, tuple[Picture, list[str]]] = {
     "the registry agrees": (serving(g=group()), ["register r"]),
     "it does not": (serving(g=group(), registry=listed(P)), ["sync_peers r"]),
     "a static router has no registry": (
-        serving(g=group(), membership="restart", registry=Registry()), ["register r"]),
+        serving(g=group(), membership="restart", registry=Registry()),
+        ["register r"],
+    ),
     "kept by hand": (serving(g=group(), membership="manual", registry=Registry()), ["register r"]),
-    "no pair": (
-        picture(group(), P, one("d1", "starting"), R, registry=listed(P)), []),
+    "no pair": (picture(group(), P, one("d1", "starting"), R, registry=listed(P)), []),
     "it failed just now": (serving(g=group(), retry_at={"register": NOW + 2}), []),
     "the endpoint is of an earlier start": (
-        serving(g=group(endpoint=endpoint(generation=0))), ["unregister"]),
+        serving(g=group(endpoint=endpoint(generation=0))),
+        ["unregister"],
+    ),
     "the endpoint is another router's": (serving(g=group(endpoint=endpoint("q"))), ["unregister"]),
     "the router is not healthy": (serving(router=one("r", "unhealthy")), ["unregister"]),
     "the router ended": (
-        serving(router=one("r", "exited", next_start=NOW)), ["unregister", "respawn r"]),
+        serving(router=one("r", "exited", next_start=NOW)),
+        ["unregister", "respawn r"],
+    ),
     "the router cannot be seen": (serving(router=one("r", "unreachable")), ["unregister"]),
     "the router is deleted": (serving(router=one("r", "stopping")), ["unregister", "stop r"]),
     "the router is gone": (
-        picture(group(endpoint=endpoint()), P, D), ["unregister", "create_router"]),
+        picture(group(endpoint=endpoint()), P, D),
+        ["unregister", "create_router"],
+    ),
     "a crash loop is left": (serving(g=group(), router=one("r", "crash_loop")), []),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REGISTER)
@@ -126,19 +146,27 @@ STOPPING = Restart(since=NOW)
 MEMBERS = Restart(since=NOW, step="stop members")
 END: dict[str, tuple[Picture, list[str]]] = {
     "restart: the router first": (
-        picture(group(restart=STOPPING, endpoint=endpoint()), P, D, R), ["unregister", "stop r"]),
+        picture(group(restart=STOPPING, endpoint=endpoint()), P, D, R),
+        ["unregister", "stop r"],
+    ),
     "then every member": (
-        picture(group(restart=STOPPING), P, D), ["restart_step stop members", "stop p1", "stop d1"]),
+        picture(group(restart=STOPPING), P, D),
+        ["restart_step stop members", "stop p1", "stop d1"],
+    ),
     "it goes on stopping": (
-        picture(group(restart=MEMBERS), one("p1", "stopping"), retry_at={"p1": NOW + 4}), []),
+        picture(group(restart=MEMBERS), one("p1", "stopping"), retry_at={"p1": NOW + 4}),
+        [],
+    ),
     "nothing starts before all is gone": (
         picture(group(restart=MEMBERS), one("p1", "pending"), one("d1", "exited")),
-        ["stop p1", "stop d1"]),
+        ["stop p1", "stop d1"],
+    ),
     "then it forms anew": (picture(group(restart=MEMBERS)), ["reform"]),
     "in the last step it forms": (
-        picture(group(formed=None, restart=Restart(since=NOW, step="start"))), ["form"]),
-    "pause: the router first": (
-        picture(group(spec={"paused": True}), P, D, R), ["stop r"]),
+        picture(group(formed=None, restart=Restart(since=NOW, step="start"))),
+        ["form"],
+    ),
+    "pause: the router first": (picture(group(spec={"paused": True}), P, D, R), ["stop r"]),
     "paused and gone": (picture(group(spec={"paused": True})), ["reform"]),
     "paused for good": (picture(group(formed=None, spec={"paused": True})), []),
     "resumed": (picture(group(formed=None)), ["form"]),
@@ -146,9 +174,8 @@ END: dict[str, tuple[Picture, list[str]]] = {
     "then members": (picture(group(deleting=True), P, D), ["stop p1", "stop d1"]),
     "then it is forgotten": (picture(group(deleting=True)), ["forget"]),
     "never formed and deleted": (picture(group(formed=None, deleting=True)), ["forget"]),
-    "deleting wins over paused": (
-        picture(group(deleting=True, spec={"paused": True})), ["forget"]),
-}  # fmt: skip
+    "deleting wins over paused": (picture(group(deleting=True, spec={"paused": True})), ["forget"]),
+}
 
 
 @pytest.mark.parametrize("name", END)

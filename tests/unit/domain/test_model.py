@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.domain.walk import Walk
 
-FOUND = (30, 58, 97)
-"""30: a router was started when one role had just lost its last ready member, and kept so."""
+FOUND: tuple[int, ...] = ()
+"""Seeds beyond the usual ones whose walk once broke a promise, each with a word on what it was."""
 
 
 @pytest.mark.parametrize("seed", sorted({*range(32), *FOUND}))

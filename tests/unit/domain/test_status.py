@@ -20,29 +20,47 @@ PAUSED = {"paused": True}
 
 STATUS: dict[str, tuple[Picture, str]] = {
     "nothing there yet": (picture(group(formed=None)), "Pending"),
-    "placed, not started": (picture(group(), one("p1", "pending"), one("d1", "pending")), "Pending"),
+    "placed, not started": (
+        picture(group(), one("p1", "pending"), one("d1", "pending")),
+        "Pending",
+    ),
     "one process lives": (
-        picture(group(), one("p1", "starting"), one("d1", "pending")), "Partially ready"),
+        picture(group(), one("p1", "starting"), one("d1", "pending")),
+        "Partially ready",
+    ),
     "a role has no ready member": (picture(OPEN, P, one("d1", "unhealthy"), R), "Partially ready"),
     "the endpoint is not registered": (picture(group(), P, D, R), "Partially ready"),
     "each role and the endpoint": (picture(OPEN, P, D, R), "Running"),
     "short of the ratio it still serves": (
-        picture(group((3, 1), endpoint=endpoint()), P, D, R), "Running"),
+        picture(group((3, 1), endpoint=endpoint()), P, D, R),
+        "Running",
+    ),
     "changed and serving": (picture(group(revision="r2", endpoint=endpoint()), P, D, R), "Running"),
     "only a draining one is left of a role": (
-        picture(OPEN, P, one("d1", "draining"), R), "Partially ready"),
+        picture(OPEN, P, one("d1", "draining"), R),
+        "Partially ready",
+    ),
     "all ended": (picture(OPEN, one("p1", "exited"), one("d1", "crash_loop")), "Pending"),
     "nothing can be seen": (
-        picture(group(), one("p1", "unreachable"), one("d1", "unreachable")), "Pending"),
+        picture(group(), one("p1", "unreachable"), one("d1", "unreachable")),
+        "Pending",
+    ),
     "a lone router is no running member": (picture(group(), R), "Pending"),
-    "stopping before it ever started": (picture(group(), one("p1", "stopping", process=None)), "Pending"),
+    "stopping before it ever started": (
+        picture(group(), one("p1", "stopping", process=None)),
+        "Pending",
+    ),
     "stopping, but alive": (picture(group(spec=PAUSED), one("p1", "stopping")), "Partially ready"),
     "switched off": (picture(group(formed=None, spec=PAUSED)), "Stopped"),
     "a plain replica needs no endpoint": (
-        picture(group(None), one("x1"), membership="none"), "Running"),
+        picture(group(None), one("x1"), membership="none"),
+        "Running",
+    ),
     "a plain replica that starts": (
-        picture(group(None), one("x1", "starting"), membership="none"), "Partially ready"),
-}  # fmt: skip
+        picture(group(None), one("x1", "starting"), membership="none"),
+        "Partially ready",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", STATUS)
@@ -56,10 +74,16 @@ RATIO: dict[str, tuple[Picture, tuple[str, str]]] = {
     "short": (picture(group((2, 1)), P, D), ("2:1", "1:1")),
     "one role is not there yet": (picture(group((2, 1)), P, one("d1", "starting")), ("2:1", "1:0")),
     "nobody is ready": (picture(group((2, 1)), one("p1", "starting")), ("2:1", "")),
-    "draining does not count": (picture(group((2, 1)), P, one("p2", "draining"), D), ("2:1", "1:1")),
-    "deleted does not count": (picture(group((2, 1)), P, one("p2", removing=True), D), ("2:1", "1:1")),
+    "draining does not count": (
+        picture(group((2, 1)), P, one("p2", "draining"), D),
+        ("2:1", "1:1"),
+    ),
+    "deleted does not count": (
+        picture(group((2, 1)), P, one("p2", removing=True), D),
+        ("2:1", "1:1"),
+    ),
     "a plain group has none": (picture(group(None), one("x1"), membership="none"), ("", "")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RATIO)
@@ -78,36 +102,72 @@ def test_a_stored_count_that_waits_is_told_apart() -> None:
 STUCK = one("p1", "stopping", note="h-p1 does not answer", host="h7")
 MARKS: dict[str, tuple[Picture, list[str], str]] = {
     "none": (picture(OPEN, P, D, R), [], ""),
-    "changed": (picture(group(revision="r2", endpoint=endpoint()), P, D, R), ["config_changed"],
-                "Restart applies it"),
-    "no room to form": (picture(group(formed=None, placement_note="no H100 is free")), ["placement"],
-                        "no H100 is free"),
+    "changed": (
+        picture(group(revision="r2", endpoint=endpoint()), P, D, R),
+        ["config_changed"],
+        "Restart applies it",
+    ),
+    "no room to form": (
+        picture(group(formed=None, placement_note="no H100 is free")),
+        ["placement"],
+        "no H100 is free",
+    ),
     "no room to grow": (
         picture(group((2, 1), endpoint=endpoint(), placement_note="none free"), P, D, R),
-        ["placement"], "none free"),
-    "no more wanted": (picture(group(endpoint=endpoint(), placement_note="none free"), P, D, R), [], ""),
-    "a silent host": (picture(OPEN, P, one("d1", "unreachable", host="h9"), R), ["unreachable_host"],
-                      "h9 does not answer"),
+        ["placement"],
+        "none free",
+    ),
+    "no more wanted": (
+        picture(group(endpoint=endpoint(), placement_note="none free"), P, D, R),
+        [],
+        "",
+    ),
+    "a silent host": (
+        picture(OPEN, P, one("d1", "unreachable", host="h9"), R),
+        ["unreachable_host"],
+        "h9 does not answer",
+    ),
     "a crash loop": (
         picture(OPEN, P, one("d1", "crash_loop", failures=3, note="ended with exit code 2")),
-        ["crash_loop"], "d1 ended 3 times without serving: ended with exit code 2"),
+        ["crash_loop"],
+        "d1 ended 3 times without serving: ended with exit code 2",
+    ),
     "draining": (picture(OPEN, P, D, one("p2", "draining"), R), ["draining"], "p2"),
     "not registered": (picture(group(), P, D, R), ["registration"], "one answered request"),
     "not registered, and why": (
-        picture(group(), P, D, one("r", note="HTTP 503")), ["registration"], "HTTP 503"),
+        picture(group(), P, D, one("r", note="HTTP 503")),
+        ["registration"],
+        "HTTP 503",
+    ),
     "the registry differs": (
-        picture(OPEN, P, D, one("r", note="missing p1")), ["membership"], "missing p1"),
+        picture(OPEN, P, D, one("r", note="missing p1")),
+        ["membership"],
+        "missing p1",
+    ),
     "by hand": (
-        picture(OPEN, P, D, one("r", snapshot=(P.record(), one("d2").record())), membership="manual"),
-        ["membership"], "add decode http://10.0.0.1:40100; remove decode http://10.0.0.2:40100."),
+        picture(
+            OPEN, P, D, one("r", snapshot=(P.record(), one("d2").record())), membership="manual"
+        ),
+        ["membership"],
+        "add decode http://10.0.0.1:40100; remove decode http://10.0.0.2:40100.",
+    ),
     "by hand, and right": (
-        picture(OPEN, P, D, one("r", snapshot=(P.record(), D.record())), membership="manual"), [], ""),
+        picture(OPEN, P, D, one("r", snapshot=(P.record(), D.record())), membership="manual"),
+        [],
+        "",
+    ),
     "a restart that waits": (
-        picture(group(restart=Restart(since=NOW, step="stop members")), STUCK), ["restart_blocked"],
-        "The restart waits for h7"),
-    "a deletion that waits": (picture(group(deleting=True), STUCK), ["restart_blocked"], "deletion"),
+        picture(group(restart=Restart(since=NOW, step="stop members")), STUCK),
+        ["restart_blocked"],
+        "The restart waits for h7",
+    ),
+    "a deletion that waits": (
+        picture(group(deleting=True), STUCK),
+        ["restart_blocked"],
+        "deletion",
+    ),
     "a pause that waits": (picture(group(spec=PAUSED), STUCK), ["restart_blocked"], "pause"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MARKS)
@@ -123,13 +183,16 @@ def test_marks(name: str) -> None:
     [
         (None, [P], None),
         ({"step": "stop router", "total": 3}, [P, D, R], ("stop router", 0, 1, "")),
-        ({"step": "stop router", "total": 3},
-         [P, one("r", "stopping", host="h7", note="silent")], ("stop router", 0, 1, "h7")),
+        (
+            {"step": "stop router", "total": 3},
+            [P, one("r", "stopping", host="h7", note="silent")],
+            ("stop router", 0, 1, "h7"),
+        ),
         ({"step": "stop members", "total": 3}, [P, D], ("stop members", 1, 3, "")),
         ({"step": "stop members", "total": 3}, [STUCK], ("stop members", 2, 3, "h7")),
         ({"step": "start", "total": 3}, [P, one("d1", "starting"), R], ("start", 1, 2, "")),
     ],
-)  # fmt: skip
+)
 def test_phase(restart: dict[str, Any] | None, members: list[Any], expected: Any) -> None:
     g = group(restart=restart and Restart(since=NOW, **restart))
     found = status.phase(g, members)

@@ -199,7 +199,7 @@ class Walk:
         w.doomed = 0.0
         for machine in w.machines.values():
             machine.up = True
-        for _ in range(400):
+        for _ in range(200):
             before = self._stamp()
             for name in sorted(w.groups):
                 for i in w.of_group(name):
@@ -215,7 +215,7 @@ class Walk:
                         w.advance(at)
             w.janitor()
             self.check()
-            w.pass_time(2.0)
+            w.pass_time(4.0)
             if before == self._stamp() and not w.running and self._calm():
                 break
         self.check_settled()
