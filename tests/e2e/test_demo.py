@@ -1,0 +1,93 @@
+"""`pdtui demo` as a person meets it: in a terminal by keys alone, and in a pipe."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.tmux import Terminal
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
+
+
+def _environment() -> dict[str, str]:
+    kept = ("PATH", "HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PYTHONPATH")
+    return {k: os.environ[k] for k in kept if k in os.environ} | {"LANG": "C.UTF-8"}
+
+
+@pytest.mark.needs("tmux")
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (160, 50)])
+def test_the_demo_is_driven_by_keys_alone(columns: int, rows: int) -> None:
+    """List, panel, scale, restart, logs, quit; afterwards no process of it is left."""
+    command = f"{sys.executable} -m pdtui demo"
+    with Terminal(command, columns, rows, _environment()) as terminal:
+        terminal.until("chat", "Running", "2:1", seconds=120)
+        terminal.press("Enter")
+        panel = terminal.until("Endpoint", "prefill", "2 of 2", "decode", "router")
+        assert "Ratio 2:1" in panel
+        terminal.press("S")
+        terminal.until("Scale chat")
+        terminal.press("+")
+        terminal.until("Scale chat", "3")
+        terminal.press("Enter")
+        terminal.until("Ratio 3:1", "3 of 3")
+        terminal.press("r")
+        terminal.until("Restart chat?", "stops", "router")
+        terminal.press("Enter")
+        terminal.when(lambda s: "● Running" not in s, "the restart begin")
+        terminal.until("● Running", "3 of 3", "1 of 1")
+        terminal.press("l")
+        terminal.until("following", "vLLM")
+        terminal.press("Escape")
+        terminal.until("Endpoint")
+        terminal.press("?")
+        terminal.until("Keys", "Group panel")
+        terminal.press("Escape", "Escape")
+        terminal.until("NAME", "STATUS", "chat")
+        hosts = _roots()
+        terminal.press("q")
+        terminal.until("ended with 0", seconds=90)
+    assert hosts
+    assert not any(Path(root).exists() for root in hosts)
+    assert not _processes(hosts)
+
+
+def _roots() -> set[str]:
+    """Folders of demos that run now, read from the command lines of their processes."""
+    return {m for line in _commands() for m in re.findall(r"/tmp/pdtui-demo-\w+", line)}
+
+
+def _processes(roots: set[str]) -> list[str]:
+    return [line for line in _commands() if any(root in line for root in roots)]
+
+
+def _commands() -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except (OSError, UnicodeDecodeError):
+                continue
+    return found
+
+
+def test_in_a_pipe_it_tells_the_story_and_every_claim_is_checked() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "pdtui", "demo"], capture_output=True, text=True, timeout=240,
+        env=_environment(), check=False,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stdout + told.stderr
+    for said in (
+        "Pending", "Partially ready", "Running",
+        "the router started after both roles had a ready member",
+        "prompt tokens came as KV", "3:1; the router knows the new member",
+        "Config changed, and nothing moved", "does not scale up",
+        "before the first new one started", "no process, no open port", "no port is left",
+    ):  # fmt: skip
+        assert said in told.stdout
