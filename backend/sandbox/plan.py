@@ -23,7 +23,8 @@ _MOST_HOSTS = 250
 
 @dataclass(frozen=True)
 class HostPlan:
-    """One embedded host. `memory_mib` is one accelerator's; `shell` is the login shell's name.
+    """One embedded host. `memory_mib` is one accelerator's; `shell` is the login shell's name,
+    `hccn` whether a host of NPUs has the file that names their own network's addresses.
 
     `service_port_range` None gives the host a range of its own: listening ports are seen
     machine-wide, so two hosts of one machine must not share one.
@@ -37,6 +38,7 @@ class HostPlan:
     labels: dict[str, str] = field(default_factory=dict)
     shell: str = "bash"
     service_port_range: tuple[int, int] | None = None
+    hccn: bool = True
 
     def __post_init__(self) -> None:
         if not NAME.match(self.name):

@@ -9,6 +9,7 @@ from pathlib import Path
 from backend.domain.shell import join, quote
 from backend.sandbox.plan import HostPlan
 
+HCCN = "/etc/hccn.conf"
 _ENGINE = Path(__file__).parent / "engine" / "__main__.py"
 _RULE = "+" + "-" * 41 + "+" + "-" * 24 + "+" + "-" * 22 + "+"
 _NVIDIA_HEAD = """\
@@ -37,11 +38,16 @@ def install(home: Path, plan: HostPlan, address: str) -> None:
         "ip": _ip(plan, address),
         "vllm": f'exec {join([sys.executable, "-P", str(_ENGINE)])} "$@"\n',
         "vllm-router": _router(),
+        "python3": _python(),
     }
     if plan.accelerators and plan.vendor == "nvidia":
         tools["nvidia-smi"] = _nvidia_smi(plan)
     if plan.accelerators and plan.vendor == "ascend":
         tools["npu-smi"] = _npu_smi(plan)
+        tools["cat"] = _reader(home)
+        if plan.hccn:
+            (home / "etc").mkdir(exist_ok=True)
+            (home / "etc" / "hccn.conf").write_text(_hccn(plan))
     for name, body in tools.items():
         path = bin_dir / name
         path.write_text(f"#!/bin/sh\n{body}")
@@ -51,6 +57,30 @@ def install(home: Path, plan: HostPlan, address: str) -> None:
 def _print(text: str) -> str:
     """A shell command that prints `text`."""
     return f"printf '%s' {quote(text)}"
+
+
+def _python() -> str:
+    """python3 of a host where SGLang and its router are installed."""
+    engine, real = join([sys.executable, "-P", str(_ENGINE)]), quote(sys.executable)
+    return (
+        'case "$1 $2" in\n'
+        f"  '-m sglang.launch_server') shift 2; exec {engine} sglang \"$@\" ;;\n"
+        "  '-m sglang_router.launch_router')\n"
+        f"    {real} -P -c 'import sglang_router' 2>/dev/null || {{\n"
+        "      echo 'sglang_router: not installed beside the Python of this sandbox;"
+        " install the demo extra (sglang-router==0.3.2)' >&2\n"
+        "      exit 127\n"
+        "    }\n"
+        "    export PYTHONSAFEPATH=1 ;;\n"
+        "esac\n"
+        f'exec {real} "$@"\n'
+    )
+
+
+def _reader(home: Path) -> str:
+    """cat of a host whose /etc/hccn.conf is a file in its home: all hosts share one /etc."""
+    own = quote(str(home / "etc" / "hccn.conf"))
+    return f'if [ "$*" = {HCCN} ]; then set -- {own}; fi\nexec /bin/cat "$@"\n'
 
 
 def _router() -> str:
@@ -159,6 +189,13 @@ def _nvidia_table(plan: HostPlan) -> str:
             _RULE,
         ]
     return "\n".join(lines) + "\n"
+
+
+def _hccn(plan: HostPlan) -> str:
+    return "".join(
+        f"address_{i}=192.168.{10 + i % 4}.{20 + i}\nnetmask_{i}=255.255.255.0\n"
+        for i in range(plan.accelerators)
+    )
 
 
 def _npu_smi(plan: HostPlan) -> str:

@@ -1,4 +1,5 @@
-"""`vllm` of an embedded host: `serve MODEL [flags]`, `--version`.
+"""`vllm` of an embedded host: `serve MODEL [flags]`, `--version`; and with `sglang` as the first
+word its `python3 -m sglang.launch_server`.
 
 The engine core is forked before uvicorn and asyncio are imported, which keeps it small.
 """
@@ -9,12 +10,14 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 if not __package__:  # started by its path, from any directory and without an installed package
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from backend.sandbox.engine import core, failures, flags, switches
+from backend.sandbox.engine import core, failures, flags, log, sglang_config, switches
 from backend.sandbox.engine.config import VERSION, EngineConfig, from_environment
 from backend.sandbox.engine.log import Log
 
@@ -41,11 +44,14 @@ def _bind(config: EngineConfig) -> socket.socket:
 
 
 def _show_start(config: EngineConfig) -> None:
-    log = Log("APIServer")
-    log.info("api_utils.py:347", _BANNER.format(VERSION, config.model.name))
-    log.info("api_utils.py:286", f"non-default args: {dict(config.given)}")
-    log.info("model.py:733", f"Resolved architecture: {config.model.architecture}")
-    log.info("model.py:2152", f"Using max model len {config.max_model_len}")
+    out = Log("APIServer")
+    if config.flavor == "sglang":
+        out.info("", f"server_args=ServerArgs({dict(config.given)})")
+        return
+    out.info("api_utils.py:347", _BANNER.format(VERSION, config.model.name))
+    out.info("api_utils.py:286", f"non-default args: {dict(config.given)}")
+    out.info("model.py:733", f"Resolved architecture: {config.model.architecture}")
+    out.info("model.py:2152", f"Using max model len {config.max_model_len}")
 
 
 def _die(chosen: switches.Switches) -> None:
@@ -54,11 +60,12 @@ def _die(chosen: switches.Switches) -> None:
         raise failures.StartFailure(text, chosen.die)
 
 
-def serve(argv: list[str]) -> int:
-    """Run one engine to its end; returns the exit code."""
+def serve(read: Callable[[], EngineConfig]) -> int:
+    """Run the engine of a config to its end; returns the exit code."""
     try:
-        config = from_environment(flags.parse(argv))
+        config = read()
         chosen = switches.read(os.environ, config.port)
+        config = replace(config, without=chosen.without)
         _die(chosen)
         http = _bind(config)
         _show_start(config)
@@ -83,6 +90,10 @@ def serve(argv: list[str]) -> int:
 def main() -> int:
     """The `vllm` command."""
     argv = sys.argv[1:]
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    if argv[:1] == ["sglang"]:
+        log.use("sglang")
+        return serve(lambda: sglang_config.build(argv[1:]))
     if argv[:1] in (["--version"], ["-v"]):
         sys.stdout.write(f"{VERSION}\n")
         return 0
@@ -90,8 +101,7 @@ def main() -> int:
         sys.stderr.write("usage: vllm serve [model_tag] [options]\n")
         return 2
     Path("/proc/self/comm").write_text("vllm")  # as a console script is named
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    return serve(argv[1:])
+    return serve(lambda: from_environment(flags.parse(argv[1:])))
 
 
 if __name__ == "__main__":

@@ -202,13 +202,16 @@ class App:
                 await watch
                 return
             given = exchange.headers.get("x-request-id")
-            call = openai.parse(engine.config, body, exchange.path.startswith("/v1/chat"), given)
+            call = self._parse(body, exchange.path.startswith("/v1/chat"), given)
             answer = self._stream if call.stream else self._whole
             await answer(exchange, call)
             if call.request.finish == "abort":
                 await watch  # vLLM leaves the client of an aborted request waiting
         finally:
             watch.cancel()
+
+    def _parse(self, body: Any, chat: bool, given: str | None) -> Call:
+        return openai.parse(self.engine.config, body, chat, given)
 
     def _failed(self, call: Call) -> None:
         self.engine.log.error(

@@ -8,29 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from backend.sandbox.engine.failures import StartFailure, invalid, raised, usage
+from backend.sandbox.engine.failures import invalid, raised
+from backend.sandbox.engine.transfer import KvTransfer, kv_transfer
 
 VERSION = "0.32.0"
-TRANSFERS = ("NixlConnector", "NixlPullConnector", "NixlPushConnector")
-LOCAL_CACHES = (
-    "OffloadingConnector", "SimpleCPUOffloadConnector", "LMCacheConnectorV1", "LMCacheMPConnector",
-    "MooncakeStoreConnector", "ExampleConnector", "DecodeBenchConnector",
-)  # fmt: skip
-MISSING_LIBRARY = ("MooncakeConnector",)
-_ROLES = ("kv_producer", "kv_both", "kv_consumer")
-_POLICIES = ("recompute", "fail")
-_KV_FIELDS = {
-    "kv_connector", "engine_id", "kv_buffer_device", "kv_buffer_size", "kv_role", "kv_rank",
-    "kv_parallel_size", "kv_ip", "kv_port", "kv_connector_extra_config",
-    "kv_connector_module_path", "enable_permute_local_kv", "kv_load_failure_policy",
-}  # fmt: skip
-_DEFAULT_LEASE_S = 30
 _CACHE_TOKENS = 291_271
 """KV cache tokens of the imagined accelerator at a memory utilisation of 1."""
 
@@ -51,22 +37,11 @@ class Model:
 
 
 @dataclass(frozen=True)
-class KvTransfer:
-    """The transfer side of the engine; times in seconds."""
-
-    connector: str
-    role: str
-    engine_id: str
-    failure_policy: str = "fail"
-    lease_s: float = _DEFAULT_LEASE_S
-    enforce_compat: bool = True
-    side_host: str = "localhost"
-    side_port: int = 5600
-
-
-@dataclass(frozen=True)
 class EngineConfig:
-    """Everything that decides how the engine behaves."""
+    """Everything that decides how the engine behaves.
+
+    `without` names a connector whose library the imagined image lacks.
+    """
 
     model: Model
     names: tuple[str, ...]
@@ -87,9 +62,10 @@ class EngineConfig:
     ready_timeout_s: float = 600.0
     speculative: str = ""
     api_keys: tuple[str, ...] = ()
-    missing: str = ""
     kv: KvTransfer | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    without: str = ""
+    flavor: Literal["vllm", "sglang"] = "vllm"
+    shows_metrics: bool = True
 
     def compat_hash(self) -> str:
         """Digest of what two NIXL peers must agree on; the model's path is one of it."""
@@ -140,7 +116,8 @@ def read_model(name: str) -> Model:
 
 def build(args: Mapping[str, Any], env: Mapping[str, str]) -> EngineConfig:
     """The engine's config. Raises StartFailure where vLLM refuses to start."""
-    kv, missing = _kv_transfer(args.get("kv_transfer_config"), env)
+    host = args.get("host") or "0.0.0.0"  # noqa: S104 (vLLM's default)
+    kv = kv_transfer(args.get("kv_transfer_config"), env, host)
     name = args.get("model_tag") or args.get("model") or "Qwen/Qwen3-0.6B"
     model = read_model(name)
     tp = args.get("tensor_parallel_size") or 1
@@ -148,7 +125,7 @@ def build(args: Mapping[str, Any], env: Mapping[str, str]) -> EngineConfig:
     return EngineConfig(
         model=model,
         names=tuple(args.get("served_model_name") or [name]),
-        host=args.get("host") or "0.0.0.0",  # noqa: S104 (vLLM's default)
+        host=host,
         port=8000 if args.get("port") is None else args["port"],
         max_model_len=_longest(args.get("max_model_len"), model, env),
         given={k: v for k, v in args.items() if v is not None},
@@ -165,7 +142,6 @@ def build(args: Mapping[str, Any], env: Mapping[str, str]) -> EngineConfig:
         ready_timeout_s=float(env.get("VLLM_ENGINE_READY_TIMEOUT_S") or 600),
         speculative=str(args.get("speculative_config") or ""),
         api_keys=tuple(args.get("api_key") or [k for k in [env.get("VLLM_API_KEY")] if k]),
-        missing=missing,
         kv=kv,
     )
 
@@ -210,74 +186,6 @@ def _checked_tp(tp: int, model: Model, env: Mapping[str, str]) -> int:
             f"parallel size ({tp}).",
         )
     return tp
-
-
-def _literal(key: str, allowed: tuple[str, ...], value: object) -> StartFailure:
-    names = f"{', '.join(map(repr, allowed[:-1]))} or {allowed[-1]!r}"
-    return usage(
-        "argument --kv-transfer-config: 1 validation error for KVTransferConfig\n"
-        f"{key}\n"
-        f"  Input should be {names} [type=literal_error, input_value={value!r}, "
-        f"input_type={type(value).__name__}]\n"
-        "    For further information visit https://errors.pydantic.dev/2.14/v/literal_error"
-    )
-
-
-def _check_transfer(given: Mapping[str, Any]) -> None:
-    for key in given:
-        if key not in _KV_FIELDS:
-            raise usage(
-                "argument --kv-transfer-config: 1 validation error for KVTransferConfig\n"
-                f"{key}\n  Unexpected keyword argument [type=unexpected_keyword_argument, "
-                f"input_value={given[key]!r}, input_type={type(given[key]).__name__}]"
-            )
-    if "kv_role" in given and given["kv_role"] not in _ROLES:
-        raise _literal("kv_role", _ROLES, given["kv_role"])
-    policy = given.get("kv_load_failure_policy", "fail")
-    if policy not in _POLICIES:
-        raise _literal("kv_load_failure_policy", _POLICIES, policy)
-    if given.get("kv_connector") and not given.get("kv_role"):
-        raise usage(
-            "argument --kv-transfer-config: 1 validation error for KVTransferConfig\n"
-            "  Value error, Please specify kv_role when kv_connector is set, supported roles are "
-            f"{_ROLES} [type=value_error]"
-        )
-
-
-def _kv_transfer(given: Any, env: Mapping[str, str]) -> tuple[KvTransfer | None, str]:
-    """The transfer config, and the name of a connector whose library is not installed."""
-    if not given:
-        return None, ""
-    if not isinstance(given, dict):
-        raise usage(f"argument --kv-transfer-config: {given!r} is no JSON object")
-    _check_transfer(given)
-    extra = given.get("kv_connector_extra_config") or {}
-    name = given.get("kv_connector")
-    parts = [given]
-    if name == "MultiConnector":
-        parts = [p for p in extra.get("connectors", []) if isinstance(p, dict)]
-    for part in parts:
-        _check_transfer(part)
-        if part.get("kv_connector") not in (*TRANSFERS, *LOCAL_CACHES, *MISSING_LIBRARY):
-            raise invalid("VllmConfig", f"Unsupported connector type: {part.get('kv_connector')}")
-    moving = next((p for p in parts if p["kv_connector"] in TRANSFERS), None)
-    missing = next((p["kv_connector"] for p in parts if p["kv_connector"] in MISSING_LIBRARY), "")
-    if moving is None:
-        return None, missing
-    own = moving.get("kv_connector_extra_config") or {}
-    return (
-        KvTransfer(
-            connector=moving["kv_connector"],
-            role=str(given["kv_role"]),
-            engine_id=str(given.get("engine_id") or uuid.uuid4()),
-            failure_policy=given.get("kv_load_failure_policy", "fail"),
-            lease_s=float(own.get("kv_lease_duration", _DEFAULT_LEASE_S)),
-            enforce_compat=own.get("enforce_handshake_compat") is not False,
-            side_host=env.get("VLLM_NIXL_SIDE_CHANNEL_HOST") or "localhost",
-            side_port=int(env.get("VLLM_NIXL_SIDE_CHANNEL_PORT") or 5600),
-        ),
-        missing,
-    )
 
 
 def from_environment(args: Mapping[str, Any]) -> EngineConfig:

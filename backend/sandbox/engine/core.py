@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from backend.sandbox.engine import kv, link
 from backend.sandbox.engine.config import EngineConfig
 from backend.sandbox.engine.connectors import Connector, TransferFailure, create
-from backend.sandbox.engine.log import Log, raw
+from backend.sandbox.engine.log import Log
 
 
 class Core:
@@ -36,6 +36,34 @@ class Core:
 
     def run(self) -> None:
         """Start up, then obey until the parent is gone."""
+        if self._config.flavor == "sglang":
+            self._start_sglang()
+        else:
+            self._start_vllm()
+        self._send({"event": "ready"})
+        try:
+            while True:
+                self._obey(link.receive(self._sock))
+        except link.Closed:
+            threading.Event().wait()  # the parent was killed: stay, as the real one does
+
+    def _start_sglang(self) -> None:
+        config, log = self._config, self._log
+        log.info("", f"Load weight begin. avail mem=78.61 GB, tp={config.tp}")
+        log.info(
+            "", f"KV Cache is allocated. dtype: {config.dtype}, #tokens: {config.cache_tokens}"
+        )
+        self._connect()
+        log.info("", f"max_total_num_tokens={config.cache_tokens}, "
+                 f"context_len={config.max_model_len}")  # fmt: skip
+
+    def _connect(self) -> None:
+        self._connector = create(self._config, self._worker, self)
+        if self._connector:
+            self._connector.announce()
+            self._listen(self._connector)
+
+    def _start_vllm(self) -> None:
         config, log, worker = self._config, self._log, self._worker
         log.info(
             "core.py:133",
@@ -46,7 +74,6 @@ class Core:
         self._fail_without_library()
         worker.info("gpu_model_runner.py:4104", f"Starting to load model {config.model.name}...")
         worker.info("default_loader.py:501", "Loading weights took 0.01 seconds")
-        self._connector = create(config, worker, self._expired)
         size = f"{config.cache_tokens:,}"
         many = config.cache_tokens / config.max_model_len
         log.info(
@@ -54,33 +81,12 @@ class Core:
             f"GPU KV cache size: {size} tokens, Maximum concurrency for "
             f"{config.max_model_len:,} tokens per request: {many:.2f}x",
         )
-        if self._connector and config.kv:
-            self._log_transfer(config.kv.connector, config.kv.engine_id)
-            self._listen(self._connector)
+        self._connect()
         log.info("core.py:402", "init engine (profile, create kv cache, warmup model) took 0.02 s")
-        self._send({"event": "ready"})
-        try:
-            while True:
-                self._obey(link.receive(self._sock))
-        except link.Closed:
-            threading.Event().wait()  # the parent was killed: stay, as the real one does
-
-    def _log_transfer(self, connector: str, engine_id: str) -> None:
-        worker = self._worker
-        worker.info("nixl_utils.py:72", "NIXL is available")
-        worker.info(
-            "connector.py:157",
-            "NixlConnector setting KV cache layout to LBHNC for better xfer performance.",
-        )
-        name = "NixlPullConnector" if connector == "NixlConnector" else connector
-        worker.info(
-            "factory.py:62", f"Creating v1 connector with name: {name} and engine_id: {engine_id}"
-        )
-        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-        raw(f"{stamp} NIXL INFO    _api.py:405 Backend UCX was instantiated\n")
 
     def _fail_without_library(self) -> None:
-        if not self._config.missing:
+        kv = self._config.kv
+        if kv is None or self._config.without != kv.connector:
             return
         self._worker.warning(
             "mooncake_connector.py:82",
@@ -101,6 +107,9 @@ class Core:
             connector.listen()
         except OSError as e:
             assert self._config.kv
+            if self._config.kv.family != "nixl":
+                self._log.error("core.py:1390", f"OSError: [Errno {e.errno}] {e.strerror}")
+                os._exit(1)
             where = f"tcp://{self._config.kv.side_host}:{self._config.kv.side_port}"
             sys.stderr.write(
                 "Exception in thread nixl_handshake_listener:\nTraceback (most recent call last):\n"
@@ -115,8 +124,13 @@ class Core:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             threading.Event().wait()
 
-    def _expired(self, request: str) -> None:
+    def expired(self, request: str) -> None:
+        """The connector let go of a prompt's KV that nobody fetched."""
         self._send({"event": "expired", "request": request})
+
+    def sent(self, size: int, seconds: float) -> None:
+        """The connector handed a prompt's KV over."""
+        self._send({"event": "sent", "bytes": size, "seconds": seconds})
 
     def _send(self, message: dict[str, Any]) -> None:
         with self._sending:
@@ -152,7 +166,7 @@ class Core:
             if order.get("corrupt"):
                 data = bytes(b ^ 0x5A for b in data)
             if not order.get("drop"):
-                self._connector.keep(order["request"], data)
+                self._connector.keep(order["request"], order["params"], data)
             result["params"] = self._connector.offer(order["request"], len(tokens))
         return result
 
@@ -186,29 +200,10 @@ class Core:
         }
 
     def _log_failure(self, order: dict[str, Any], failure: TransferFailure, affected: int) -> None:
-        params, request = order["params"], order["request"]
-        engine = self._config.kv.engine_id if self._config.kv else ""
-        context: dict[str, Any] = {
-            "failure_type": "handshake_setup_failed", "request_id": None, "engine_id": engine,
-            "remote_engine_id": params["remote_engine_id"],
-        }  # fmt: skip
-        trace = f"Traceback (most recent call last):\n{failure.error}"
-        if failure.setup:
-            self._worker.error(
-                "base_worker.py:1318",
-                f"NIXL transfer failure: handshake_setup_failed | Context: {context}\n{trace}",
-            )
-        context |= {
-            "failure_type": failure.kind, "request_id": request,
-            "remote_request_id": params["remote_request_id"],
-            "remote_host": params["remote_host"], "remote_port": params["remote_port"],
-        }  # fmt: skip
-        self._worker.error(
-            "base_worker.py:1354",
-            f"NIXL transfer failure: {failure.kind} | Context: {context}\n{trace}",
-        )
-        policy = self._config.kv.failure_policy if self._config.kv else "fail"
-        if policy == "fail":
+        kv, request = self._config.kv, order["request"]
+        assert self._connector
+        self._connector.explain(request, order["params"], failure)
+        if kv is not None and kv.failure_policy == "fail" and self._config.flavor == "vllm":
             self._log.error(
                 "scheduler.py:3417",
                 f"Failing 1 request(s) due to KV load failure (failure_policy=fail, {affected} "

@@ -48,6 +48,19 @@ def receive(sock: socket.socket) -> dict[str, Any]:
     return message
 
 
+def listen(address: tuple[str, int]) -> socket.socket:
+    """A listening socket. Raises OSError when the address cannot be had."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 class AsyncLink:
     """The asyncio end of a socket pair."""
 

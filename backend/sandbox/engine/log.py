@@ -1,4 +1,4 @@
-"""Log lines in vLLM's shape, on standard output."""
+"""Log lines in vLLM's shape, or SGLang's, on standard output."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ import threading
 import time
 
 _lock = threading.Lock()
+_style = "vllm"
+
+
+def use(style: str) -> None:
+    """Write lines as another engine does; said once, at the start of the process."""
+    global _style
+    _style = style
 
 
 class Log:
@@ -17,6 +24,11 @@ class Log:
         self.process = process
 
     def _write(self, level: str, where: str, text: str) -> None:
+        if _style == "sglang":
+            stamp = time.strftime("[%Y-%m-%d %H:%M:%S]")
+            word = "" if level == "INFO" else f"{level}: "
+            raw("".join(f"{stamp} {word}{line}\n" for line in text.split("\n")))
+            return
         stamp = time.strftime("%m-%d %H:%M:%S")
         head = f"({self.process} pid={os.getpid()}) {level} {stamp} [{where}] "
         raw("".join(f"{head}{line}\n" for line in text.split("\n")))

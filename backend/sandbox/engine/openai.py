@@ -100,20 +100,36 @@ def parse(config: EngineConfig, body: Any, chat: bool, given_id: str | None) -> 
     if most < 1:
         raise _bad(f"max_tokens must be at least 1, got {most}.")
     shown, internal = request_id("chatcmpl" if chat else "cmpl", given_id)
-    params = body.get("kv_transfer_params")
+    params = _transfer(config, body)
+    if config.flavor == "sglang" and params.get("do_remote_decode"):
+        most = 1  # an SGLang prefill ends by itself after the first token
     request = Request(
         internal,
         tokens,
         most,
         min(_whole(body, "min_tokens", 0) or 0, most),
         bool(body.get("ignore_eos")),
-        params if isinstance(params, dict) else {},
+        params,
     )
     options = body.get("stream_options") or {}
     return Call(
         chat, shown, config.names[0], bool(body.get("stream")),
         bool(options.get("include_usage")), request, int(time.time()),
     )  # fmt: skip
+
+
+def _transfer(config: EngineConfig, body: dict[str, Any]) -> dict[str, Any]:
+    """What the request says of its other side: vLLM is told, SGLang finds its room in the body."""
+    if config.flavor == "vllm":
+        params = body.get("kv_transfer_params")
+        return params if isinstance(params, dict) else {}
+    if config.kv is None:
+        return {}
+    room = {k: body.get(k) for k in ("bootstrap_host", "bootstrap_port", "bootstrap_room")}
+    if room["bootstrap_room"] is None:
+        raise _bad("Disaggregated request received without bootstrap room id.")
+    side = "do_remote_decode" if config.kv.produces else "do_remote_prefill"
+    return {**room, side: True}
 
 
 def _too_long(most: int, prompt: int, asked: int | None) -> str:

@@ -19,6 +19,7 @@ from backend.sandbox.engine.config import EngineConfig
 from backend.sandbox.engine.link import AsyncLink
 from backend.sandbox.engine.log import Log, raw
 from backend.sandbox.engine.serving import Engine
+from backend.sandbox.engine.sglang_app import SglangApp
 from backend.sandbox.engine.switches import Switches
 
 _TICK_S = 0.1
@@ -75,8 +76,9 @@ class Process:
             await self._wait_ready(engine)
             if self._told_early:
                 self._told_to_stop(loop, engine)
+            app = SglangApp if self._config.flavor == "sglang" else App
             config = uvicorn.Config(
-                App(engine), loop="asyncio", http="h11", ws="none", lifespan="off",
+                app(engine), loop="asyncio", http="h11", ws="none", lifespan="off",
                 interface="asgi3", log_config=None, access_log=False, proxy_headers=False,
             )  # fmt: skip
             await self._serve(engine, _Server(config))
@@ -114,8 +116,9 @@ class Process:
         if self._stopping.is_set():
             return
         url = f"http://{self._config.host}:{self._config.port}"
-        self._log.info("entry.py:136", "Supported tasks: ['generate']")
-        self._log.info("entry.py:140", f"Starting vLLM server on {url}")
+        if self._config.flavor == "vllm":
+            self._log.info("entry.py:136", "Supported tasks: ['generate']")
+            self._log.info("entry.py:140", f"Starting vLLM server on {url}")
         serving = asyncio.create_task(server.serve(sockets=[self._http]))
         await server.up.wait()
         raw(
@@ -123,6 +126,8 @@ class Process:
             "INFO:     Waiting for application startup.\n"
             "INFO:     Application startup complete.\n"
         )
+        if self._config.flavor == "sglang":
+            self._log.info("", "The server is fired up and ready to roll!")
         helpers = [
             asyncio.create_task(engine.report()),
             asyncio.create_task(self._die_later()),

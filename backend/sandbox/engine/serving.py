@@ -14,6 +14,7 @@ from backend.sandbox.engine.config import EngineConfig
 from backend.sandbox.engine.link import AsyncLink
 from backend.sandbox.engine.log import Log
 from backend.sandbox.engine.metrics import Metrics
+from backend.sandbox.engine.sglang_metrics import SglangMetrics
 from backend.sandbox.engine.switches import Switches
 
 _REPORT_S = 10.0
@@ -53,7 +54,9 @@ class Engine:
             "enable_prefix_caching": str(config.prefix_caching),
             "kv_cache_size_tokens": str(config.cache_tokens),
         }  # fmt: skip
-        self.metrics = Metrics(config.names[0], config.kv is not None, info)
+        family = config.kv.family if config.kv else None
+        kind = SglangMetrics if config.flavor == "sglang" else Metrics
+        self.metrics = kind(config.names[0], family, info)
         self.aborted = asyncio.Event()
         self.dead = asyncio.Event()
         self.ready = asyncio.Event()
@@ -78,7 +81,9 @@ class Engine:
             if event == "ready":
                 self.ready.set()
             elif event == "expired":
-                self.metrics.expired.add()
+                self.metrics.transfer.expired()
+            elif event == "sent":
+                self.metrics.transfer.sent(message["bytes"], message["seconds"])
             else:
                 waiting = self._answers.pop(message["id"])
                 if not waiting.done():  # its request may have been cancelled
@@ -164,7 +169,8 @@ class Engine:
             keep = bool(request.params.get("do_remote_decode"))
             order = {
                 "op": "prefill", "request": request.id, "tokens": request.tokens, "keep": keep,
-                "drop": self.switches.drop_kv, "corrupt": self.switches.corrupt_kv,
+                "params": request.params, "drop": self.switches.drop_kv,
+                "corrupt": self.switches.corrupt_kv,
             }  # fmt: skip
             result = await self._ask(order)
             self._count_prompt(request, result["cached"], external=0)
@@ -184,15 +190,12 @@ class Engine:
         if result.get("invalid"):
             return None
         if result.get("failed"):
-            m.failed_transfers.add()
+            m.transfer.failed()
             if self.config.kv and self.config.kv.failure_policy == "fail":
                 raise LoadFailed
             return None
         external = len(request.tokens) - result["cached"]
-        m.xfer_seconds.observe(result["seconds"])
-        m.post_seconds.observe(result["seconds"] / 20)
-        m.xfer_bytes.observe(result["bytes"])
-        m.descriptors.observe(2 * result["blocks"])
+        m.transfer.received(result["bytes"], result["seconds"], result["blocks"])
         self._count_prompt(request, result["cached"], external)
         return {**result, "cached": len(request.tokens)}
 
@@ -247,7 +250,7 @@ class Engine:
         before = (0.0, 0.0, 0)
         while True:
             await asyncio.sleep(_REPORT_S)
-            now = (m.prompt_tokens.get(), m.generation_tokens.get(), m.xfer_bytes.count)
+            now = (m.prompt_tokens.get(), m.generation_tokens.get(), m.transfer.moved)
             if now == before:
                 continue
             prompt, generation = (
@@ -260,13 +263,8 @@ class Engine:
                 f"Running: {m.running.get():.0f} reqs, Waiting: {m.waiting.get():.0f} reqs, "
                 f"GPU KV cache usage: {m.cache_usage.get() * 100:.1f}%",
             )
-            if now[2] != before[2]:
-                self.log.info(
-                    "metrics.py:103",
-                    f"KV Transfer metrics: Num successful transfers={now[2] - before[2]}, "
-                    f"Num failed transfers={m.failed_transfers.get():.0f}, "
-                    f"Num KV expired reqs={m.expired.get():.0f}",
-                )
+            if now[2] != before[2] and (said := m.transfer.summary(now[2] - before[2])):
+                self.log.info("metrics.py:103", said)
             before = now
 
 

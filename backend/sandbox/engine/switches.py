@@ -40,6 +40,7 @@ class Switches:
     corrupt_kv         hand out wrong KV bytes
     drop_kv            forget the KV of a prompt at once, as if its lease had run out
     handshake_timeout  how long decode waits for prefill's side channel
+    without            name of a connector whose library is not installed; read at the start
     """
 
     start_delay: float = 0.0
@@ -56,6 +57,7 @@ class Switches:
     corrupt_kv: bool = False
     drop_kv: bool = False
     handshake_timeout: float = 5.0
+    without: str = ""
 
     def update(self, values: Mapping[str, Any]) -> None:
         """Set some. Raises SwitchError and sets nothing when one is wrong."""

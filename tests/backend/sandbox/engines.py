@@ -91,7 +91,8 @@ class Engine:
         text = (await self.http.get("/metrics")).text
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
-                if sample.name == f"vllm:{name}" and labels.items() <= sample.labels.items():
+                ours = sample.name.partition(":")[2] == name
+                if ours and labels.items() <= sample.labels.items():
                     return float(sample.value)
         raise AssertionError(f"no metric {name} {labels}")
 
@@ -105,6 +106,23 @@ class Engine:
         """Signal the API process and wait for its end."""
         self.process.send_signal(number)
         return await asyncio.wait_for(self.process.wait(), 20)
+
+
+async def sglang(tmp_path: Path, model: Path, *flags: str, port: int | None = None) -> Engine:
+    """Start an SGLang server; it may not be ready, or fail. `side` is its bootstrap port."""
+    port, side = port or free_port(), free_port()
+    log = tmp_path / f"sglang-{port}.log"
+    argv = [
+        "sglang", "--model-path", str(model), "--host", ADDRESS, "--port", str(port),
+        "--disaggregation-bootstrap-port", str(side), "--enable-metrics", *flags,
+    ]  # fmt: skip
+    with log.open("wb") as out:
+        process = await asyncio.create_subprocess_exec(
+            *PROGRAM, *argv, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, cwd=tmp_path,
+            start_new_session=True, stdin=asyncio.subprocess.DEVNULL, stdout=out,
+            stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+    return Engine(process, port, side, log)
 
 
 async def launch(

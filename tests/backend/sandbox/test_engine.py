@@ -123,8 +123,6 @@ async def test_the_log_follows_the_real_sequence(tmp_path, model):
         (["--dtype", "int3"], 2, "argument --dtype: invalid choice: 'int3'"),
         (["--port"], 2, "argument --port: expected one argument"),
         (["--block-size", "many"], 2, "argument --block-size: invalid int value: 'many'"),
-        (["--kv-transfer-config", '{"kv_connector":"MooncakeConnector","kv_role":"kv_both"}'], 1,
-         "Mooncake is not available"),
     ],
 )  # fmt: skip
 async def test_what_vllm_refuses_is_refused_in_its_words(tmp_path, model, flags, code, text):

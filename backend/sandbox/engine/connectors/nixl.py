@@ -8,60 +8,61 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from backend.sandbox.engine import link
-from backend.sandbox.engine.config import VERSION, EngineConfig, KvTransfer
-from backend.sandbox.engine.connectors import TransferFailure
-from backend.sandbox.engine.log import Log
+from backend.sandbox.engine.config import VERSION, EngineConfig
+from backend.sandbox.engine.connectors import Events, TransferFailure
+from backend.sandbox.engine.connectors.shelf import Shelf
+from backend.sandbox.engine.log import Log, raw
+from backend.sandbox.engine.transfer import KvTransfer
 
 _RETRY_S = 0.1
 _PEER_TIMEOUT_S = 30.0
 _NEEDED = ("remote_engine_id", "remote_request_id", "remote_host", "remote_port")
 
 
-@dataclass
-class _Kept:
-    data: bytes
-    until: float
-
-
 class Nixl:
-    """Both sides of the connector; `expired` is told each request whose lease ran out."""
+    """Both sides of the connector."""
 
-    def __init__(
-        self, config: EngineConfig, kv: KvTransfer, log: Log, expired: Callable[[str], None]
-    ) -> None:
+    def __init__(self, config: EngineConfig, kv: KvTransfer, log: Log, events: Events) -> None:
         self._config, self._kv, self._log = config, kv, log
-        self._expired = expired
+        self._events = events
         self._hash = config.compat_hash()
-        self._kept: dict[str, _Kept] = {}
-        self._changed = threading.Condition()
+        self._shelf = Shelf(kv.lease_s, self._expired)
         self._peers: dict[tuple[str, int], str] = {}
+
+    def announce(self) -> None:
+        """What the real connector logs at its start."""
+        name, log = self._kv.connector, self._log
+        log.info("nixl_utils.py:72", "NIXL is available")
+        log.info(
+            "connector.py:157",
+            "NixlConnector setting KV cache layout to LBHNC for better xfer performance.",
+        )
+        name = "NixlPullConnector" if name == "NixlConnector" else name
+        log.info(
+            "factory.py:62",
+            f"Creating v1 connector with name: {name} and engine_id: {self._kv.engine_id}",
+        )
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        raw(f"{stamp} NIXL INFO    _api.py:405 Backend UCX was instantiated\n")
 
     def listen(self) -> None:
         """Bind the side channel and serve it, and watch the leases, in threads of their own."""
-        address = (self._kv.side_host, self._kv.side_port)
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(address)
-            listener.listen(128)
-        except OSError:
-            listener.close()
-            raise
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-        threading.Thread(target=self._watch_leases, daemon=True).start()
+        for address in self._addresses():
+            listener = link.listen(address)
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        self._shelf.start()
+
+    def _addresses(self) -> list[tuple[str, int]]:
+        return [(self._kv.side_host, self._kv.side_port)]
 
     # Prefill
 
-    def keep(self, request: str, data: bytes) -> None:
+    def keep(self, request: str, params: dict[str, Any], data: bytes) -> None:
         """Hold a prompt's KV until it is read or its lease runs out."""
-        with self._changed:
-            self._kept[request] = _Kept(data, time.monotonic() + self._kv.lease_s)
-            self._changed.notify()
+        self._shelf.put(request, data)
 
     def offer(self, request: str, tokens: int) -> dict[str, Any]:
         """What the decode that continues this request needs to know."""
@@ -78,23 +79,13 @@ class Nixl:
             "remote_num_tokens": tokens,
         }
 
-    def _watch_leases(self) -> None:
-        while True:
-            with self._changed:
-                soonest = min((k.until for k in self._kept.values()), default=None)
-                wait = None if soonest is None else max(0.0, soonest - time.monotonic())
-                self._changed.wait(wait)
-                now = time.monotonic()
-                over = [r for r, k in self._kept.items() if k.until <= now]
-                for request in over:
-                    del self._kept[request]
-            for request in over:
-                self._log.warning(
-                    "base_worker.py:3120",
-                    f"Releasing expired KV blocks for request {request} which were retrieved by "
-                    "0 remote worker(s) before lease expired.",
-                )
-                self._expired(request)
+    def _expired(self, request: str) -> None:
+        self._log.warning(
+            "base_worker.py:3120",
+            f"Releasing expired KV blocks for request {request} which were retrieved by "
+            "0 remote worker(s) before lease expired.",
+        )
+        self._events.expired(request)
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
@@ -114,17 +105,14 @@ class Nixl:
         if message.get("get") == "meta":
             link.send(peer, self._meta())
         elif "read" in message:
-            with self._changed:
-                kept = self._kept.get(message["read"])
-            if kept is None:
+            data = self._shelf.get(message["read"])
+            if data is None:
                 link.send(peer, {"error": "unknown request"})
             else:
-                data = kept.data[int(message["skip"]) :]
+                data = data[int(message["skip"]) :]
                 link.send(peer, {"bytes": len(data)}, data)
         elif "done" in message:
-            with self._changed:
-                self._kept.pop(message["done"], None)
-                self._changed.notify()
+            self._shelf.drop(message["done"])
             link.send(peer, {})
         else:
             raise ValueError("unknown message")
@@ -252,3 +240,25 @@ class Nixl:
         link.send(sock, {"done": request})
         link.receive(sock)
         return data
+
+    def explain(self, request: str, params: dict[str, Any], failure: TransferFailure) -> None:
+        """Log a failed fetch, with the context that vLLM adds."""
+        trace = f"Traceback (most recent call last):\n{failure.error}"
+        context: dict[str, Any] = {
+            "failure_type": "handshake_setup_failed", "request_id": None,
+            "engine_id": self._kv.engine_id, "remote_engine_id": params["remote_engine_id"],
+        }  # fmt: skip
+        if failure.setup:
+            self._log.error(
+                "base_worker.py:1318",
+                f"NIXL transfer failure: handshake_setup_failed | Context: {context}\n{trace}",
+            )
+        context |= {
+            "failure_type": failure.kind, "request_id": request,
+            "remote_request_id": params["remote_request_id"],
+            "remote_host": params["remote_host"], "remote_port": params["remote_port"],
+        }  # fmt: skip
+        self._log.error(
+            "base_worker.py:1354",
+            f"NIXL transfer failure: {failure.kind} | Context: {context}\n{trace}",
+        )
