@@ -28,12 +28,15 @@ class Problem(BaseModel):
     """One finding: a rule's id, where it bites, what was seen, and what to do about it.
 
     `path` is written from the document's root (`spec.roles.decode.parameters[3]`) or is empty.
+    `case` is which of the rule's sentences this is: with it and `values` the sentence is found in
+    any language (`backend.domain.rules.words`); empty where there is only this one.
     """
 
     model_config = ConfigDict(frozen=True)
 
     rule: str
     message: str
+    case: str = ""
     path: str = ""
     values: dict[str, Any] = Field(default_factory=dict)
     remedy: str = ""

@@ -62,6 +62,14 @@ class FileRecipe(_Data):
     content: str
 
 
+class PortWindow(_Data):
+    """Ports a transport takes by itself: from `first` on, so many for each accelerator."""
+
+    first: Annotated[int, Field(ge=1, le=65535)]
+    per_accelerator: Annotated[int, Field(ge=1, le=4096)]
+    reason: str = ""
+
+
 class HostFile(_Data):
     """A file of the host that the engine reads; mounted read-only where there is a container."""
 
@@ -216,10 +224,17 @@ class PairingRecipe(_Data):
     """Which rules hold between prefill and decode.
 
     `must_agree` are factors both sides must share; `handshake` are those the connector hashes and
-    compares itself, so that a difference fails every request.
+    compares itself, so that a difference fails every request. `divisible`: unequal tensor parallel
+    sizes must divide each other; `per_head`: they split each transfer head by head.
+    `data_parallel` is for models with experts only where ranks of others would share a port.
+    `prefill_draft_tokens`: what prefill speculates with where decode speculates at all.
     """
 
     tensor_parallel: Direction = "any"
+    divisible: bool = False
+    per_head: bool = False
+    data_parallel: Literal["any", "experts"] = "any"
+    prefill_draft_tokens: Annotated[int, Field(gt=0)] | None = None
     must_agree: Tokens = ()
     handshake: Tokens = ()
     environment: Tokens = ()
@@ -245,6 +260,7 @@ class Mode(_Data):
     versions: VersionRange | None = None
     preferred: bool = False
     network: Literal["data", "control", "none"] = "none"
+    random_ports: PortWindow | None = None
     lease: Lease | None = None
     variants: dict[Layout, str] = Field(default_factory=dict)
     default_variant: Layout | None = None
@@ -325,6 +341,7 @@ class LayoutFacts(_Data):
     compressed_fields: Tokens = ()
     hybrid_model_types: Tokens = ()
     hybrid_architectures: Tokens = ()
+    expert_fields: Tokens = ()
 
 
 class Catalogue(_Data):

@@ -67,7 +67,13 @@ def version_warnings(catalogue: Catalogue, spec: Spec, provider: str = "") -> tu
                         + (f" ({bounds.reason})." if bounds.reason else "."),
                         path=path,
                         remedy="It is deployed all the same and may fail at its start.",
-                        values={"version": role.engine_version, "range": bounds.range},
+                        values={
+                            "engine": role.engine,
+                            "version": role.engine_version,
+                            "range": bounds.range,
+                            "what": what,
+                            "reason": bounds.reason,
+                        },
                         verdict="warning",
                     )
                 )

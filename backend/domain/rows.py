@@ -141,40 +141,50 @@ def tunable_problems(mode: Mode, spec: Spec) -> tuple[Problem, ...]:
     for tunable in mode.router.tunables:
         written = value(args, tunable.flag)
         text = written if written is not None else tunable.default
-        reason = _misfit(tunable, str(text), spec) if text is not None else ""
-        if reason:
-            rule = "router.members" if str(text) in tunable.least_members else "router.tunable"
+        case, bound = _misfit(tunable, str(text), spec) if text is not None else ("", None)
+        if case:
+            count = effective(spec, tunable.role).replicas if tunable.role else None
+            about = {"bound": bound, "role": tunable.role, "members": count}
             found.append(
                 Problem(
-                    rule=rule,
-                    message=f"{tunable.flag} {text}: {reason}.",
+                    rule="router.members" if case == "members" else "router.tunable",
+                    case=case,
+                    message=f"{tunable.flag} {text}: {_REASONS[case].format(**about)}.",
                     path="spec.roles.router.parameters",
                     remedy=f"{tunable.note[:1].upper()}{tunable.note[1:]}." if tunable.note else "",
-                    values={"flag": tunable.flag, "value": text},
+                    values={"flag": tunable.flag, "value": text, "note": tunable.note, **about},
                 )
             )
     return tuple(found)
 
 
-def _misfit(tunable: Tunable, text: str, spec: Spec) -> str:
+_REASONS = {
+    "options": "must be one of {bound}",
+    "members": "needs at least {bound} {role} members, and there are {members}",
+    "number": "must be a number",
+    "minimum": "must be at least {bound}",
+    "maximum": "must be at most {bound}",
+}
+
+
+def _misfit(tunable: Tunable, text: str, spec: Spec) -> tuple[str, str | None]:
+    """What the value offends against, and the bound; an empty name when it fits."""
     if tunable.options and text not in tunable.options:
-        return f"must be one of {', '.join(tunable.options)}"
+        return "options", ", ".join(tunable.options)
     least = tunable.least_members.get(text, 0)
-    if least and tunable.role is not None:
-        members = effective(spec, tunable.role).replicas
-        if members < least:
-            return f"needs at least {least} {tunable.role} members, and there are {members}"
+    if least and tunable.role is not None and effective(spec, tunable.role).replicas < least:
+        return "members", str(least)
     if tunable.minimum is None and tunable.maximum is None:
-        return ""
+        return "", None
     try:
         number = float(text)
     except ValueError:
-        return "must be a number"
-    if tunable.minimum is not None and number < tunable.minimum:
-        return f"must be at least {tunable.minimum:g}"
-    if tunable.maximum is not None and number > tunable.maximum:
-        return f"must be at most {tunable.maximum:g}"
-    return ""
+        return "number", None
+    if tunable.minimum is not None and not number >= tunable.minimum:
+        return "minimum", f"{tunable.minimum:g}"
+    if tunable.maximum is not None and not number <= tunable.maximum:
+        return "maximum", f"{tunable.maximum:g}"
+    return "", None
 
 
 def _folded(args: Sequence[str]) -> list[tuple[str, str]]:

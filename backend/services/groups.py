@@ -13,7 +13,9 @@ from backend.domain.group import Group, Instance, Restart
 from backend.domain.mode import membership
 from backend.domain.picture import group_view
 from backend.domain.revision import changes, revision
-from backend.domain.rules.structure import Known, judge, scale_refusal
+from backend.domain.rules.known import Known
+from backend.domain.rules.structure import scale_refusal
+from backend.domain.rules.table import judge
 from backend.domain.views import GroupView, ScaleResult
 from backend.reconcile.reconciler import Reconciler
 from backend.services.pictures import Pictures

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from backend.domain.rules.structure import Known, judge
+from backend.domain.rules.known import Known
+from backend.domain.rules.structure import RULES
+from backend.domain.rules.subject import Subject
 from tests.unit.domain.conftest import Kit
 
 PD = {"mode": "vllm-nixl"}
@@ -132,7 +134,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[tuple[str, str]]]] =
 def test_structure(kit: Kit, name: str) -> None:
     spec, about, expected = CASES[name]
     known = Known(kit.catalogue, frozenset(about.get("hosts", ())), about.get("widths", {}))
-    found = judge(kit.document(None, **{"accelerators": 1} | spec), known)
+    subject = Subject(kit.document(None, **{"accelerators": 1} | spec), known)
+    found = [p for rule in RULES for p in rule(subject)]
     assert [(p.rule, p.path) for p in found] == expected
     for problem in found:
         assert problem.message

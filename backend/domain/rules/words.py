@@ -1,0 +1,71 @@
+"""What a finding says, in the reader's language: every sentence is a template over its values.
+
+A template is found by rule and case. Values are shown as they are; None is "not set", truth is on
+or off, and a list is joined. A finding without a template says its own message in any language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from backend.domain.errors import Problem, Severity
+from backend.domain.rules.text_environment import TEXT as _ENVIRONMENT
+from backend.domain.rules.text_hosts import TEXT as _HOSTS
+from backend.domain.rules.text_pairing import TEXT as _PAIRING
+from backend.domain.rules.text_structure import TEXT as _STRUCTURE
+
+Language = Literal["en", "zh"]
+TEXT: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    **_STRUCTURE,
+    **_PAIRING,
+    **_ENVIRONMENT,
+    **_HOSTS,
+}
+"""`rule:case` -> language -> message and remedy."""
+
+_WORDS: Mapping[Language, Mapping[object, str]] = {
+    "en": {None: "not set", True: "on", False: "off"},
+    "zh": {None: "未设置", True: "开启", False: "关闭"},
+}
+_ALLOWED: Mapping[Language, str] = {
+    "en": "It is let through by disaggregation.allow.",
+    "zh": "已由 disaggregation.allow 放行。",
+}
+
+
+def finding(
+    rule: str, case: str, path: str = "", verdict: Severity = "refused", /, **values: Any
+) -> Problem:
+    """A finding in its English words. KeyError: nobody wrote them, or they name another value."""
+    found = Problem(rule=rule, case=case, path=path, verdict=verdict, values=values, message="")
+    message, remedy = say(found, "en")
+    return found.model_copy(update={"message": message, "remedy": remedy})
+
+
+def allowed(problem: Problem) -> Problem:
+    """A refusal that the document lets through: unverified, and said to be."""
+    found = problem.model_copy(
+        update={"verdict": "unverified", "values": {**problem.values, "allowed": True}}
+    )
+    return found.model_copy(update={"remedy": say(found, "en")[1]})
+
+
+def say(problem: Problem, language: Language) -> tuple[str, str]:
+    """Message and remedy of a finding in `language`."""
+    entry = TEXT.get(f"{problem.rule}:{problem.case}")
+    if entry is None:
+        return problem.message, problem.remedy
+    shown = {name: _shown(v, language) for name, v in problem.values.items()}
+    message, remedy = (text.format_map(shown) for text in entry[language])
+    if problem.values.get("allowed") is True:
+        remedy = _ALLOWED[language]
+    return message, remedy
+
+
+def _shown(value: object, language: Language) -> str:
+    if value is None or isinstance(value, bool):
+        return _WORDS[language][value]
+    if isinstance(value, list | tuple):
+        return ("、" if language == "zh" else ", ").join(_shown(v, language) for v in value)
+    return str(value)
