@@ -20,6 +20,7 @@ from backend.domain.decide import (
     Registry,
     decide,
     peers_wanted,
+    registered_by,
     registry_agrees,
     roles_of,
     wanted_counts,
@@ -91,6 +92,9 @@ class World(Ground):
             at = (name, action.key)
             if at not in self.running:
                 self.running[at] = (action, self._act(name, action))
+        if p.group.endpoint is not None and p.membership != "none":
+            stands = registered_by(p.group, p.router) or (name, "unregister") in self.running
+            assert stands, f"{name} answers through a router that does not serve"
         return decision.wake_at
 
     def _seen(self, i: Instance) -> Seen:

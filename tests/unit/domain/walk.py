@@ -99,8 +99,13 @@ class Walk:
             role = self.rng.choice(sorted(wanted_counts(group)))
             self.world.save(desired.with_counts(group.document, {role: self.rng.randint(1, 3)}))
 
-    def _restart(self, name: str) -> None:
-        group, force = self.world.groups.get(name), self.rng.random() < 0.5
+    def wish_for_force(self, name: str) -> None:
+        """Ask for a restart that does not wait for hosts that do not answer."""
+        self._restart(name, force=True)
+
+    def _restart(self, name: str, force: bool | None = None) -> None:
+        group = self.world.groups.get(name)
+        force = self.rng.random() < 0.5 if force is None else force
         if group is None or group.deleting or group.document.spec.paused:
             return
         if group.restart is not None and group.restart.step != "start" and not force:
