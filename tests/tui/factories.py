@@ -92,7 +92,7 @@ def running(name: str = "qwen3-32b", **other: Any) -> GroupView:
             member(f"{name}-router", "router", "gpu-1", pid=24118, since=NOW - 4_870),
         ),
         "endpoint": endpoint(name),
-        "policies": "prefill cache_aware, decode round_robin",
+        "policies": "cache_aware on both sides; per-role policy flags have no effect",
         "since": NOW - 4_860,
     }
     return GroupView(**{**values, **other})
