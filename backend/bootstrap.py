@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 from backend.adapters.http import HostHttp
+from backend.adapters.pretrained import read_config
 from backend.adapters.process import ProcessRuntime
 from backend.adapters.recipes import builtin_path, load_catalogue
 from backend.adapters.ssh.pool import SshPool
@@ -80,7 +82,10 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
         store=store,
         runtime=runtime,
         http=http,
-        hosts=HostWatch(store, pool, runtime, host_changed, settings.pace),
+        hosts=HostWatch(
+            store, pool, runtime, host_changed, settings.pace, lambda: catalogue().host_files
+        ),
+        read_config=partial(read_config, pool),
         health=HealthWatch(store, http, pool, group_changed, settings.health_pace),
         registry=RegistryWatch(store, http, group_changed),
         catalogue=catalogue,

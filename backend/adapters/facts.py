@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.host import Host, HostFacts
 from backend.probes import host as probe
 
 
-async def look(pool: SshPool, host: Host, *, timeout: float = 30.0) -> HostFacts:
-    """The host's facts. `address` is the entry's own `service_address` where it sets one.
+async def look(
+    pool: SshPool, host: Host, *, files: Sequence[str] = (), timeout: float = 30.0
+) -> HostFacts:
+    """The host's facts, and which of `files` are there.
+
+    `address` is the entry's own `service_address` where it sets one.
 
     Raises the HostError kinds and TimedOut; a tool that fails on the host is no error, it is said
     in the facts.
     """
     peer = await pool.connect(host)
-    out = await pool.run(host, probe.SCRIPT, args=[host.work_dir], timeout=timeout)
+    out = await pool.run(host, probe.SCRIPT, args=[host.work_dir, *files], timeout=timeout)
     facts = probe.parse(out.stdout, peer or host.address)
     if host.service_address:
         facts = facts.model_copy(update={"address": host.service_address})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.domain.decide import tearing_down, wanted_counts
 from backend.domain.group import Endpoint, Formed, Group, Instance
 from backend.domain.instance import ProcessStatus
+from backend.domain.layout import Chosen
 
 
 def started(fresh: Instance, generation: int, status: ProcessStatus, now: float) -> Instance | None:
@@ -66,16 +67,22 @@ def registered(group: Group, router: Instance, generation: int) -> Group | None:
     return group.model_copy(update={"endpoint": endpoint})
 
 
-def formed(fresh: Group | None, what: Formed) -> Group | None:
+def formed(fresh: Group | None, what: Formed, connector: Chosen | None = None) -> Group | None:
     """The group formed from `what`; None when it was forgotten, changed or switched off meanwhile.
 
-    Counts that were changed while its members were being placed hold from here on.
+    Counts that were changed while its members were being placed hold from here on. `connector` is
+    the variant its members were launched with, in a mode that has several.
     """
     if fresh is None or fresh.formed is not None or tearing_down(fresh):
         return None
     if fresh.revision != what.revision:
         return None
-    update = {"formed": what, "applied": wanted_counts(fresh), "placement_note": ""}
+    update = {
+        "formed": what,
+        "applied": wanted_counts(fresh),
+        "placement_note": "",
+        "connector": connector,
+    }
     return fresh.model_copy(update=update)
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.domain.deployment import Deployment
 from backend.domain.instance import Band, LaunchSpec, ProcessStatus, State
+from backend.domain.layout import Chosen
 
 
 class _Row(BaseModel):
@@ -125,6 +126,8 @@ class Group(_Row):
 
     `version` grows with each save. `applied` are the member counts in force: the document's, or,
     while the configuration is changed, the smaller of those in force and the document's.
+    `unverified` are the saved document's doubts, each a sentence that says what would settle it.
+    `connector` is the connector variant that was chosen for the model, in modes that have several.
     `router_home` keeps host and ports of the router, so that the endpoint stays where it is.
     """
 
@@ -134,11 +137,13 @@ class Group(_Row):
     revision: str
     formed: Formed | None = None
     applied: dict[str, int] = Field(default_factory=dict)
+    connector: Chosen | None = None
     restart: Restart | None = None
     deleting: bool = False
     endpoint: Endpoint | None = None
     router_home: tuple[str, tuple[Band, ...]] | None = None
     placement_note: str = ""
+    unverified: tuple[str, ...] = ()
     since: float = 0.0
 
     @property

@@ -91,7 +91,8 @@ class Claim(BaseModel):
 
 
 class HostFacts(BaseModel):
-    """One look at a host. `address` is where the others reach it; `listening` are TCP ports."""
+    """One look at a host. `address` is where the others reach it; `listening` are TCP ports,
+    `files` those of the files that engines read there (`Catalogue.host_files`) that exist."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -106,3 +107,4 @@ class HostFacts(BaseModel):
     ephemeral: tuple[int, int] = (32768, 60999)
     claims: tuple[Claim, ...] = ()
     missing_tools: tuple[str, ...] = ()
+    files: frozenset[str] = frozenset()

@@ -380,6 +380,12 @@ class Catalogue(_Data):
             )
         return self.engines[name]
 
+    @property
+    def host_files(self) -> tuple[str, ...]:
+        """Every file of a host that some mode's engines read, for the look at a host."""
+        roles = (r for m in self.modes.values() for r in m.roles.values())
+        return tuple(sorted({f.path for r in roles for f in r.host_files}))
+
     def pin(self, spec: Spec) -> Catalogue:
         """Only what launching `spec` needs: what a group keeps for its whole life."""
         mode = self.mode_of(spec)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from backend.adapters.facts import look
@@ -62,7 +62,8 @@ class Pace:
 class HostWatch:
     """Looks at every host of the inventory, each in a task of its own, so that none delays another.
 
-    `on_change(host)` is called when the host's state or a process on it changed.
+    `on_change(host)` is called when the host's state or a process on it changed; `files` are the
+    paths whose presence a look reports.
     """
 
     def __init__(
@@ -72,9 +73,10 @@ class HostWatch:
         runtime: ProcessRuntime,
         on_change: Callable[[str], None],
         pace: Pace | None = None,
+        files: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._store, self._pool, self._runtime = store, pool, runtime
-        self._on_change, self._pace = on_change, pace or Pace()
+        self._on_change, self._pace, self._files = on_change, pace or Pace(), files
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._wake: dict[str, asyncio.Event] = {}
         self._looked: dict[str, float] = {}
@@ -119,7 +121,7 @@ class HostWatch:
         """Look at one host's facts now. Never raises for what a host does: the sight says it."""
         host = self._store.hosts[name]
         try:
-            facts = await look(self._pool, host)
+            facts = await look(self._pool, host, files=self._files())
         except PdError as error:
             self._failed(name, error)
         else:
@@ -226,6 +228,7 @@ def host_view(
     port_range: tuple[int, int],
 ) -> HostView:
     """A host as shown: `holders` maps accelerator index to who holds it."""
+    note = sight.facts.accelerator_note if sight.facts else ""
     return HostView(
         name=host.name,
         address=host.address,
@@ -233,7 +236,7 @@ def host_view(
         user=host.user or "",
         runtime=host.runtime,
         state=sight.state,
-        note=sight.problem.sentence() if sight.problem else "",
+        note=sight.problem.sentence() if sight.problem else note,
         accelerators=accelerator_views(sight.facts, holders),
         port_range=port_range,
         ports_used=used,

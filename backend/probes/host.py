@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from backend.domain.host import Accelerator, HostFacts, Interface
+from backend.probes import npu
 from backend.steps import status
 from backend.steps.common import LIB
 
@@ -76,11 +77,22 @@ if command -v nvidia-smi >/dev/null 2>&1; then
   bounded 15 nvidia-smi {_QUERY} 2>&1
   printf '\n== status %s\n' "$?"
 fi
+part npu
+if command -v npu-smi >/dev/null 2>&1; then
+  bounded 15 npu-smi info 2>&1
+  printf '\n== status %s\n' "$?"
+  bounded 15 npu-smi info -m 2>&1
+fi
+part files
+shift
+for f in "$@"; do
+  cat "$f" >/dev/null 2>&1 && printf '%s\n' "$f"
+done
 part end
 exit 0
 """
 )
-"""Argument: the work directory."""
+"""Arguments: the work directory, and files whose presence is asked for."""
 
 _COUNTED = re.compile(r"^\d+$")
 
@@ -97,20 +109,22 @@ def sections(stdout: str) -> dict[str, str]:
 def parse(stdout: str, fallback_address: str = "") -> HostFacts:
     """The facts that the output holds. `fallback_address` stands in where it names no address."""
     part = sections(stdout)
-    accelerators, note = nvidia(part.get("nvidia"))
+    gpus, note = nvidia(part.get("nvidia"))
+    npus, npu_note = npu.parse(part.get("npu"))
     interfaces = by_ip(part.get("ip", "")) or by_sys(part.get("net", ""))
     return HostFacts(
         boot_id=part.get("boot", "").strip(),
         hostname=part.get("hostname", "").strip(),
         address=address(part.get("ssh", ""), interfaces, fallback_address),
         home=part.get("home", ""),
-        accelerators=accelerators,
-        accelerator_note=note,
+        accelerators=gpus or npus,
+        accelerator_note="; ".join(n for n in (note, npu_note) if n),
         interfaces=interfaces,
         listening=frozenset(hex_ports(part.get("tcp", ""))),
         ephemeral=ephemeral(part.get("ephemeral", "")),
         claims=tuple(status.claims(status.parse(part.get("claims", "")))),
         missing_tools=tuple(part.get("tools", "").split()),
+        files=frozenset(part.get("files", "").splitlines()),
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from backend.adapters.process import ClaimOrder
@@ -13,30 +12,19 @@ from backend.domain.bands import HTTP
 from backend.domain.decide import roles_of, wanted_counts
 from backend.domain.deployment import Deployment
 from backend.domain.group import Formed, Group, Instance
-from backend.domain.inherit import roles_of as effective_roles
 from backend.domain.instance import Band
 from backend.domain.mode import Catalogue, Mode
-from backend.domain.network import kv_interface
-from backend.domain.placement import Need, Seat, place, place_most
+from backend.domain.placement import Need, place, place_most
 from backend.domain.recipes import pinned
-from backend.domain.render import Place, Siblings, program_of, render_member
 from backend.reconcile import crash
-from backend.reconcile.world import World, group_type, instance_dir, need_of
+from backend.reconcile.making import connector_of, member, new_id
+from backend.reconcile.world import World, group_type, need_of
 from backend.store.store import Intent, Transaction
 
 Confirm = Callable[[Transaction, Group | None], bool]
 
 FRESH_S = 2.0
 """A look at a host younger than this is not repeated for the next group in line."""
-
-
-def new_id(group: str, role: str, taken: Iterable[str]) -> str:
-    """A name nobody has: group, role and four letters."""
-    letters = "bcdfghjkmnpqrstvwxz23456789"
-    while True:
-        name = f"{group}-{role}-{''.join(secrets.choice(letters) for _ in range(4))}"
-        if name not in taken:
-            return name
 
 
 async def form(w: World, name: str) -> None:
@@ -54,7 +42,10 @@ async def form(w: World, name: str) -> None:
         needs = [need_of(mode, catalogue, document, r, counts[r]) for r in roles_of(group)]
         await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
         seats = place(w.rooms(), needs, vendor=mode.vendor if mode else None)
-        members = [_member(w, group, catalogue, document, seat, group.revision) for seat in seats]
+        chosen = await connector_of(w, group, catalogue, document, seats)
+        members = [
+            member(w, group, catalogue, document, seat, group.revision, chosen) for seat in seats
+        ]
         formed = Formed(
             revision=group.revision,
             document=document,
@@ -62,7 +53,7 @@ async def form(w: World, name: str) -> None:
         )
 
         def confirm(tx: Transaction, fresh: Group | None) -> bool:
-            row = acts.formed(fresh, formed)
+            row = acts.formed(fresh, formed, chosen)
             if row is None:
                 return False
             tx.put_group(row)
@@ -89,7 +80,8 @@ async def add(w: World, name: str, role: str, count: int) -> None:
         kind = group_type(w, group)
         seats = place_most(w.rooms(), need, vendor=mode.vendor if mode else None, only_type=kind)
         members = [
-            _member(w, group, catalogue, formed.document, seat, formed.revision) for seat in seats
+            member(w, group, catalogue, formed.document, seat, formed.revision, group.connector)
+            for seat in seats
         ]
 
         def confirm(tx: Transaction, fresh: Group | None) -> bool:
@@ -198,57 +190,6 @@ def _unused_pins(w: World, name: str, need: Need) -> tuple:  # type: ignore[type
         else:
             used.remove(at)
     return tuple(free)
-
-
-def _member(
-    w: World,
-    group: Group,
-    catalogue: Catalogue,
-    document: Deployment,
-    seat: Seat,
-    revision: str,
-) -> Instance:
-    mode = catalogue.mode_of(document.spec)
-    key = new_id(group.name, seat.role, w.store.instances)
-    host = w.store.hosts[seat.host]
-    facts = w.hosts.sight(seat.host).facts
-    if facts is None:
-        raise AssertionError("a seat is only ever on a host that was looked at")
-    program = program_of(mode, catalogue, document, seat.role)
-    uuids = {a.index: a.uuid for a in facts.accelerators}
-    where = Place(
-        host=host.name,
-        address=seat.address,
-        bands=seat.bands,
-        accelerators=seat.accelerators,
-        accelerator_uuids=tuple(uuids[a] for a in seat.accelerators),
-        accelerator_type=seat.accelerator_type,
-        vendor=seat.vendor,
-        net_device=kv_interface(
-            host, facts, mode.network if mode else "none", w.defaults.kv_transfer_ifname
-        ),
-        instance=key,
-        executable=host.executables.get(program),
-        runtime=host.runtime,
-        instance_dir=instance_dir(host, facts, key),
-    )
-    widths = {r.name: r.width for r in effective_roles(document.spec)}
-    launch = render_member(
-        mode, catalogue, document, seat.role, where, Siblings(accelerators=widths)
-    )
-    return Instance(
-        id=key,
-        group=group.name,
-        role=seat.role,
-        host=seat.host,
-        revision=revision,
-        launch=launch,
-        accelerators=seat.accelerators,
-        accelerator_type=seat.accelerator_type,
-        address=seat.address,
-        bands=seat.bands,
-        since=w.clock(),
-    )
 
 
 async def _insert(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from backend.adapters.http import HostHttp
 from backend.adapters.process import ProcessRuntime
@@ -41,6 +42,7 @@ class World:
     health: HealthWatch
     registry: RegistryWatch
     catalogue: Callable[[], Catalogue]
+    read_config: Callable[[Host, str], Awaitable[dict[str, Any] | None]]
     defaults: Defaults = field(default_factory=Defaults)
     timers: Timers = field(default_factory=Timers)
     clock: Callable[[], float] = time.time

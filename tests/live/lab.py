@@ -230,9 +230,10 @@ def deployment(
     prefill: int = 1,
     decode: int = 1,
     parameters: Sequence[str] = ("--max-model-len", "8192"),
+    mode: str = "vllm-nixl",
     **spec: Any,
 ) -> dict[str, Any]:
-    """A `vllm-nixl` document."""
+    """A document of a built-in mode."""
     return {
         "apiVersion": "pdtui/v1",
         "kind": "Deployment",
@@ -241,7 +242,7 @@ def deployment(
             "model": str(model),
             "engine": "vllm",
             "parameters": list(parameters),
-            "disaggregation": {"mode": "vllm-nixl"},
+            "disaggregation": {"mode": mode},
             "roles": {"prefill": {"replicas": prefill}, "decode": {"replicas": decode}},
             **spec,
         },
