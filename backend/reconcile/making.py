@@ -47,7 +47,7 @@ def member(
     if facts is None:
         raise AssertionError("a seat is only ever on a host that was looked at")
     program = program_of(mode, catalogue, document, seat.role)
-    _check_files(mode, document, seat.role, host, facts)
+    _check_files(mode, seat.role, host, facts)
     theirs = {a.index: a for a in facts.accelerators}
     where = Place(
         host=host.name,
@@ -108,24 +108,18 @@ async def connector_of(
     return choose(mode, facts, document.spec, config, stored, flags)
 
 
-def _check_files(
-    mode: Mode | None, document: Deployment, role: str, host: Host, facts: HostFacts
-) -> None:
+def _check_files(mode: Mode | None, role: str, host: Host, facts: HostFacts) -> None:
     """Raise Refused (`host.file`) when the engine needs a file that the host does not have.
 
     A container would be given it by a mount; a process can only find it there.
     """
     recipe = mode.role(role) if mode is not None else None
-    wanted = document.spec.disaggregation
-    if recipe is None or (wanted is not None and "host.file" in wanted.allow):
-        return
-    for file in recipe.host_files:
+    for file in recipe.host_files if recipe is not None else ():
         if file.path not in facts.files:
             raise Refused.of(
                 "host.file",
                 f"{host.name} has no readable {file.path}: {file.reason}.",
                 path=f"spec.roles.{role}.hosts",
                 values={"host": host.name, "file": file.path, "role": role},
-                remedy="Write it there, choose other hosts, or let the rule through with "
-                "disaggregation.allow: [host.file].",
+                remedy="Write it there, or choose other hosts.",
             )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -80,3 +81,71 @@ async def test_vllm_mooncake_forms_and_its_router_is_replaced(lab: Lab) -> None:
         await chat(healed)
     kinds = [e.message for e in await lab.asked(lambda c: c.events("chat")) if e.kind == "replaced"]
     assert len(kinds) == members(healed, "router")[0].generation - 1
+
+
+def npus(*names: str, **more: Any) -> list[dict[str, Any]]:
+    """Plans of hosts with NPUs."""
+    chip = {"vendor": "ascend", "accelerator_type": "Ascend 910B3", "memory_mib": 65536}
+    return [{"name": n, "accelerators": 4, **chip, **more} for n in names]
+
+
+async def connectors(lab: Lab, group: GroupView) -> list[dict[str, Any]]:
+    """The connector every member was told, read from its own process."""
+    found = []
+    for m in group.members:
+        if m.role != "router":
+            words = Path(f"/proc/{m.pid}/cmdline").read_bytes().decode().split("\0")
+            found.append(json.loads(words[words.index("--kv-transfer-config") + 1]))
+    return found
+
+
+@pytest.mark.lab_plan(npus("npu1", "npu2"))
+async def test_ascend_forms_with_one_connector_for_its_life(lab: Lab) -> None:
+    """Prefill is wider than decode; the choice outlives what it was made from."""
+    await lab.add_hosts()
+    seen = {h.name: h for h in await lab.asked(lambda c: c.hosts())}
+    assert [a.type for a in seen["npu1"].accelerators] == ["Ascend 910B3"] * 4
+    assert {a.memory_mib for a in seen["npu2"].accelerators} == {65536}
+    document = deployment(lab.model, mode="vllm-ascend-mooncake", engine="vllm-ascend")
+    document["spec"]["roles"]["prefill"]["accelerators"] = 2
+    await lab.asked(lambda c: c.apply(document))
+    formed = await lab.until("chat", serving(1, 1))
+    await chat(formed)
+    (decode,) = members(formed, "decode")
+    external = {"source": "external_kv_transfer"}
+    assert await metric(decode, "vllm:prompt_tokens_by_source_total", **external) > 0
+    (prefill,) = members(formed, "prefill")
+    assert [(b.name, b.count) for b in prefill.bands] == [("kv_port", 2)]
+    env = Path(f"/proc/{prefill.pid}/environ").read_bytes().decode().split("\0")
+    assert f"HCCL_IF_IP={prefill.address}" in env
+    assert f"ASCEND_RT_VISIBLE_DEVICES={','.join(map(str, prefill.accelerators))}" in env
+    told = await connectors(lab, formed)
+    sizes = {"prefill": {"tp_size": 2, "dp_size": 1}, "decode": {"tp_size": 1, "dp_size": 1}}
+    assert [t["kv_connector"] for t in told] == ["MooncakeConnectorV1"] * 2
+    assert all(t["kv_connector_extra_config"] == sizes for t in told)
+
+    file = lab.model / "config.json"  # a hybrid model lies there from now on
+    file.write_text(json.dumps({**json.loads(file.read_text()), "linear_num_key_heads": 16}))
+    await lab.asked(lambda c: c.scale("chat", {"decode": 2}))
+    grown = await lab.until("chat", serving(1, 2))
+    assert {t["kv_connector"] for t in await connectors(lab, grown)} == {"MooncakeConnectorV1"}
+
+    other = deployment(lab.model, "hybrid", mode="vllm-ascend-mooncake", engine="vllm-ascend")
+    await lab.asked(lambda c: c.apply(other))
+    hybrid = await lab.until("hybrid", serving(1, 1))
+    assert {t["kv_connector"] for t in await connectors(lab, hybrid)} == {"MooncakeHybridConnector"}
+    await chat(hybrid)
+
+
+@pytest.mark.lab_plan(npus("npu1", hccn=False))
+async def test_ascend_needs_the_file_that_names_its_network(lab: Lab) -> None:
+    await lab.add_hosts()
+    document = deployment(lab.model, mode="vllm-ascend-mooncake", engine="vllm-ascend")
+    await lab.asked(lambda c: c.apply(document))
+    waiting = await lab.until("chat", lambda g: any(m.id == "placement" for m in g.marks))
+    (mark,) = [m for m in waiting.marks if m.id == "placement"]
+    assert "npu1 has no readable /etc/hccn.conf" in mark.text
+    assert waiting.members == ()
+    (lab.root / "sandbox/hosts/npu1/etc").mkdir()
+    (lab.root / "sandbox/hosts/npu1/etc/hccn.conf").write_text("address_0=192.168.10.20\n")
+    await lab.until("chat", serving(1, 1))

@@ -14,8 +14,8 @@ TOOLS = Path(__file__).parents[2] / "data" / "tools"
 
 
 def sample(name: str) -> str:
-    """A tool's output; the first line of a sample says where it is from."""
-    return (TOOLS / name).read_text().split("\n", 1)[1]
+    """A tool's output."""
+    return (TOOLS / name).read_text()
 
 
 def variants() -> dict[str, str]:
