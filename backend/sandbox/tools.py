@@ -68,7 +68,7 @@ def _python() -> str:
         "  '-m sglang_router.launch_router')\n"
         f"    {real} -P -c 'import sglang_router' 2>/dev/null || {{\n"
         "      echo 'sglang_router: not installed beside the Python of this sandbox;"
-        " install the demo extra (sglang-router==0.3.2)' >&2\n"
+        " install the dev extra (sglang-router==0.3.2)' >&2\n"
         "      exit 127\n"
         "    }\n"
         "    export PYTHONSAFEPATH=1 ;;\n"

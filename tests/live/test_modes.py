@@ -149,3 +149,43 @@ async def test_ascend_needs_the_file_that_names_its_network(lab: Lab) -> None:
     (lab.root / "sandbox/hosts/npu1/etc").mkdir()
     (lab.root / "sandbox/hosts/npu1/etc/hccn.conf").write_text("address_0=192.168.10.20\n")
     await lab.until("chat", serving(1, 1))
+
+
+@pytest.mark.parametrize("mode", ["sglang-mooncake", "sglang-nixl"])
+async def test_sglang_forms_scales_and_heals(lab: Lab, mode: str) -> None:
+    """Members join and leave the real sglang-router by their ids; it is never started again."""
+    await lab.add_hosts()
+    document = deployment(
+        lab.model, mode=mode, engine="sglang", parameters=["--context-length", "8192"]
+    )
+    await lab.asked(lambda c: c.apply(document))
+    formed = await lab.until("chat", serving(1, 1))
+    (router,) = members(formed, "router")
+    await chat(formed)
+    assert await moved(formed) > 0
+
+    await lab.asked(lambda c: c.scale("chat", {"prefill": 2, "decode": 2}))
+    grown = await lab.until("chat", serving(2, 2))
+    await lab.asked(lambda c: c.scale("chat", {"prefill": 1}))
+    fewer = await lab.until("chat", serving(1, 2))
+    victim = members(fewer, "decode")[0]
+    os.kill(victim.pid, signal.SIGKILL)
+    healed = await lab.until(
+        "chat",
+        lambda g: (
+            serving(1, 2)(g) and any(m.id == victim.id and m.generation == 2 for m in g.members)
+        ),
+    )
+    assert (
+        identities(grown, "router") == identities(healed, "router") == {router.id: (router.pid, 1)}
+    )
+    for _ in range(3):
+        await chat(healed)
+
+
+async def moved(group: GroupView) -> float:
+    """Transfers that the decodes of an SGLang group counted."""
+    counts = [
+        await metric(m, "sglang:kv_transfer_bootstrap_ms_count") for m in members(group, "decode")
+    ]
+    return sum(counts)
