@@ -10,7 +10,7 @@ import httpx
 from backend.domain import acts
 from backend.domain.decide import registry_agrees
 from backend.domain.errors import Conflict, RemoteFailed
-from backend.domain.group import Instance
+from backend.domain.group import Instance, PeerRecord
 from backend.domain.host import Host
 from backend.domain.mode import Mode
 from backend.domain.recipes import pinned_mode
@@ -56,7 +56,7 @@ async def sync_peers(w: World, key: str) -> None:
         if row not in retyped:
             await _call(w, host, router, remove_call(mode, row))
     crash.reached(f"effect:{intent}:{'+'.join(sorted(wanted))}")
-    await _settle(w, router, mode)
+    await _settle(w, router, mode, set(wanted.values()))
     async with w.store.write() as tx:
         tx.close_intent(intent)
         if missing or wrong:
@@ -92,15 +92,18 @@ async def _call(w: World, host: Host, router: Instance, call: HttpCall) -> None:
         )
 
 
-async def _settle(w: World, router: Instance, mode: Mode) -> None:
-    """Read the registry back until it lists exactly the wanted members."""
+async def _settle(w: World, router: Instance, mode: Mode, told: set[PeerRecord]) -> None:
+    """Read the registry back until it lists exactly the members it was told.
+
+    When others are wanted meanwhile, this round is over: the next one tells it of those.
+    """
     api = mode.router.api
     patience = api.settle_s if api is not None and api.asynchronous else 1.0
     for _ in range(max(int(patience / 0.25), 1)):
         await w.registry.read(router.group)
         found = w.registry.registry(router.group)
         wanted = peers(w, router)
-        if registry_agrees(found, router, wanted):
+        if registry_agrees(found, router, wanted) or set(wanted) != told:
             return
         await asyncio.sleep(0.25)
     listed = dict(found.peers or {})
