@@ -1,7 +1,7 @@
 """The real router accepts what each mode passes it, and does with it what the panel says.
 
-Runs the `vllm-router` beside this Python; others that are installed can be named, as
-`NAME=/path/to/bin` pairs separated by commas, in PD_ROUTERS (`sglang-router=/x/bin/python3`).
+Runs the routers beside this Python; others can be named instead, as `NAME=/path/to/bin` pairs
+separated by commas, in PD_ROUTERS (`sglang-router=/x/bin/python3`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ from backend.domain.worker_calls import (
 )
 
 OTHERS = dict(p.split("=", 1) for p in os.environ.get("PD_ROUTERS", "").split(",") if "=" in p)
-ROUTERS = {"vllm-router": str(Path(sys.executable).with_name("vllm-router"))} | OTHERS
+ROUTERS = {
+    "vllm-router": str(Path(sys.executable).with_name("vllm-router")),
+    "sglang-router": sys.executable,
+} | OTHERS
 ENGINE_OF = {"vllm": "vllm", "sglang": "sglang", "vllm-ascend": "vllm-ascend"}
 REQUESTS = 12
 CATALOGUE = load_catalogue()
@@ -185,15 +188,22 @@ async def registry(
         pytest.fail(f"the registry holds {rows}, not {expected}")
 
 
-async def decisions(http: httpx.AsyncClient, metrics: str) -> Counter[tuple[str, str]]:
-    """The router's own count of decisions, by policy and by the role's port."""
+DECISIONS = r"(?:vllm_router_policy_decisions|smg_worker_selection)_total\{(.*)\} (\d+)"
+"""One router counts them by worker, the other by the worker's role."""
+
+
+async def decisions(
+    http: httpx.AsyncClient, metrics: str, roles: dict[str, str]
+) -> Counter[tuple[str, str]]:
+    """The router's own count of decisions, by role and policy; `roles` are those of the urls."""
     text = (await http.get(metrics)).text
     counted: Counter[tuple[str, str]] = Counter()
     for line in text.splitlines():
-        found = re.match(r"vllm_router_policy_decisions_total\{(.*)\} (\d+)", line)
+        found = re.match(DECISIONS, line)
         if found:
             labels = dict(re.findall(r'(\w+)="([^"]*)"', found[1]))
-            counted[labels["policy"], labels["worker"]] += int(found[2])
+            role = labels.get("worker_type") or roles[labels["worker"]]
+            counted[role, labels["policy"]] += int(found[2])
     return counted
 
 
@@ -229,26 +239,21 @@ async def test_the_router_starts_serves_and_follows_its_members(mode: Mode, tmp_
                 assert answer.status_code == 200, answer.text
             for role in ("prefill", "decode"):
                 assert sum(m.asked for m in members if m.role == role) == REQUESTS
-            if mode.router.program == "vllm-router":
-                await check_policies(mode, http, metrics, members)
+            await check_policies(mode, http, metrics, members)
 
 
 async def check_policies(
     mode: Mode, http: httpx.AsyncClient, metrics: str, members: list[StandIn]
 ) -> None:
     """Exact counts: one decision per request and side, by the policy that the panel names."""
-    counted = await decisions(http, metrics)
-    spec = document(mode).spec
-    line = effective_policies(mode, spec)
+    counted = await decisions(http, metrics, {as_peer(m).url: m.role for m in members})
+    line = effective_policies(mode, document(mode).spec)
+    expected = Counter[tuple[str, str]]()
     for role in ("prefill", "decode"):
-        urls = {as_peer(m).url for m in members if m.role == role}
-        by_policy: Counter[str] = Counter()
-        for (policy, worker), count in counted.items():
-            if worker in urls:
-                by_policy[policy] += count
         stated = re.search(rf"{role} (\w+)", line) or re.match(r"(\w+) on both sides", line)
         assert stated is not None
-        assert by_policy == {stated[1]: REQUESTS}
+        expected[role, stated[1]] = REQUESTS
+    assert counted == expected
 
 
 async def test_the_one_policy_flag_of_igw_rules_both_sides(tmp_path: Path) -> None:
@@ -265,3 +270,26 @@ async def test_the_one_policy_flag_of_igw_rules_both_sides(tmp_path: Path) -> No
                 body = {"model": "m", "prompt": "the same words", "max_tokens": 4}
                 await http.post(f"{base}/v1/completions", json=body, timeout=20)
         assert [m.asked for m in members] == [REQUESTS // 2] * 4
+
+
+@pytest.mark.parametrize("name", ["vllm-mooncake", "sglang-mooncake"])
+async def test_the_flags_of_each_side_rule_that_side(name: str, tmp_path: Path) -> None:
+    """Turned round, so that neither router's own default can be what is counted."""
+    mode = CATALOGUE.mode(name)
+    rows = ["--prefill-policy", "round_robin", "--decode-policy", "random"]
+    line = effective_policies(mode, document(mode, rows).spec)
+    assert line == "prefill round_robin, decode random"
+    roles = ("prefill", "prefill", "decode", "decode")
+    async with stand_ins(*roles) as members, httpx.AsyncClient(trust_env=False) as http:
+        peers = [as_peer(m) for m in members]
+        async with running(mode, peers, tmp_path / "log", rows) as (base, metrics):
+            if mode.router.api is not None:
+                await registry(http, base, mode, {(p.url, p.role) for p in peers})
+            for _ in range(REQUESTS):
+                body = {"model": "m", "prompt": "the same words", "max_tokens": 4}
+                await http.post(f"{base}/v1/completions", json=body, timeout=20)
+            counted = await decisions(http, metrics, {p.url: p.role for p in peers})
+        assert counted == {
+            ("prefill", "round_robin"): REQUESTS, ("decode", "random"): REQUESTS,
+        }  # fmt: skip
+        assert [m.asked for m in members if m.role == "prefill"] == [REQUESTS // 2] * 2
