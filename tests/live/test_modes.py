@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,77 @@ async def moved(group: GroupView) -> float:
         await metric(m, "sglang:kv_transfer_bootstrap_ms_count") for m in members(group, "decode")
     ]
     return sum(counts)
+
+
+DISPATCH = """#!/bin/sh
+role=$1 host=$2 port=$3 model=$4
+shift 4
+[ "$role" = "$PDTUI_ROLE" ] || exit 3
+if [ "$role" = router ]; then
+  flag=--prefill args=
+  for word in "$@"; do
+    if [ "$word" = and ]; then flag=--decode; else args="$args $flag $word"; fi
+  done
+  exec vllm-router --vllm-pd-disaggregation --kv-connector nixl --host "$host" --port "$port" \\
+    --prometheus-host "$host" --prometheus-port "$((port + 31))" $args
+fi
+kind=kv_consumer
+[ "$role" = decode ] || kind=kv_producer
+export VLLM_NIXL_SIDE_CHANNEL_HOST="$host" VLLM_NIXL_SIDE_CHANNEL_PORT="$((port + 31))"
+exec vllm serve "$model" --host "$host" --port "$port" --served-model-name m \\
+  --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"'$kind'"}'
+"""
+
+
+def quiet(prefill: int, decode: int, *marks: str) -> Callable[[GroupView], bool]:
+    """So many members serve, the endpoint stands, and nothing else is marked."""
+
+    def done(g: GroupView) -> bool:
+        counts = (g.roles["prefill"].ready, g.roles["decode"].ready)
+        all_ready = all(m.state == "ready" for m in g.members)
+        named = [m.id for m in g.marks if m.level != "info"]
+        return (
+            (counts, named) == ((prefill, decode), list(marks))
+            and all_ready
+            and g.status == "Running"
+        )
+
+    return done
+
+
+async def test_custom_runs_one_command_by_role_and_asks_for_hands(lab: Lab) -> None:
+    """Engines and the real router from one script; a change of members is the operator's to do."""
+    await lab.add_hosts()
+    script = lab.root / "dispatch.sh"
+    script.write_text(DISPATCH)
+    script.chmod(0o755)
+    command = [str(script), "{{role}}", "{{host_ip}}", "{{port}}", "{{model_path}}",
+               "{{prefill.urls}}", "and", "{{decode.urls}}"]  # fmt: skip
+    document = deployment(
+        lab.model, mode="custom", engine="custom", parameters=[], run_command=command,
+        served_model_name="m", env={"PDTUI_HEALTH_PATH": "/health"},
+    )  # fmt: skip
+    document["spec"]["roles"]["router"] = {"env": {"PDTUI_HEALTH_PATH": "/health"}}
+    await lab.asked(lambda c: c.apply(document))
+    formed = await lab.until("chat", quiet(1, 1))
+    assert formed.membership == "manual"
+    _, _, tokens = await chat(formed)
+    (decode,) = members(formed, "decode")
+    external = {"source": "external_kv_transfer"}
+    assert await metric(decode, "vllm:prompt_tokens_by_source_total", **external) == tokens
+
+    await lab.asked(lambda c: c.scale("chat", {"prefill": 2}))
+    grown = await lab.until("chat", quiet(2, 1, "membership"))
+    (added,) = set(identities(grown, "prefill")) - set(identities(formed, "prefill"))
+    newcomer = next(m for m in grown.members if m.id == added)
+    (mark,) = [m for m in grown.marks if m.id == "membership"]
+    url = f"http://{newcomer.address}:{newcomer.port}"
+    assert mark.text == f"The router is kept up by hand. Tell it: add prefill {url}."
+    assert identities(grown, "router") == identities(formed, "router")
+
+    (router,) = members(grown, "router")
+    await lab.asked(lambda c: c.delete_instance("chat", router.id))
+    told = await lab.until("chat", lambda g: quiet(2, 1)(g) and not identities(g, "router").keys()
+                           & {router.id})  # fmt: skip
+    assert told.endpoint == grown.endpoint
+    await chat(told)
