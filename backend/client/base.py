@@ -6,7 +6,7 @@ Every call raises a leaf of `backend.domain.errors.PdError` when it fails, and n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from backend.domain.views import (
@@ -19,6 +19,8 @@ from backend.domain.views import (
     ModeView,
     ScaleResult,
     Snapshot,
+    SshAlias,
+    VersionView,
 )
 
 
@@ -115,5 +117,17 @@ class BackendClient(ABC):
         """Connect and look now. Raises HostKeyUnknown with the fingerprint, and its siblings."""
 
     @abstractmethod
+    @abstractmethod
+    async def host_entry(self, name: str) -> dict[str, Any]:
+        """An inventory entry as it was written."""
+
+    @abstractmethod
+    async def ssh_aliases(self, patterns: Sequence[str] = ()) -> tuple[SshAlias, ...]:
+        """Hosts that the backend's user's ssh configuration names."""
+
+    @abstractmethod
+    async def unlock(self, identity: str, passphrase: str) -> str:
+        """Unlock an identity file for the backend's life; its fingerprint."""
+
     async def aclose(self) -> None:
         """Close the connection; an embedded backend is stopped with it, the groups go on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +25,8 @@ from backend.domain.views import (
     ScaleResult,
     Snapshot,
 )
+    SshAlias,
+    VersionView,
 
 CALL_S = 60.0
 STREAM_SILENCE_S = 30.0
@@ -228,6 +230,21 @@ class HttpClient(BackendClient):
         """Look at a host now."""
         path = f"/hosts/{quote(name, safe='')}/test"
         return HostView.model_validate(await self._call("POST", path))
+    async def host_entry(self, name: str) -> dict[str, Any]:
+        """An inventory entry as it was written."""
+        body: dict[str, Any] = await self._call("GET", f"/hosts/{quote(name, safe='')}")
+        return body
+
+    async def ssh_aliases(self, patterns: Sequence[str] = ()) -> tuple[SshAlias, ...]:
+        """Hosts that the backend's user's ssh configuration names."""
+        body = await self._call("GET", "/ssh-aliases", params={"pattern": list(patterns)})
+        return TypeAdapter(tuple[SshAlias, ...]).validate_python(body)
+
+    async def unlock(self, identity: str, passphrase: str) -> str:
+        """Unlock an identity file for the backend's life; its fingerprint."""
+        order = {"identity": identity, "passphrase": passphrase}
+        return str((await self._call("POST", "/identities/unlock", json=order))["fingerprint"])
+
 
     async def accept_host_key(self, name: str, fingerprint: str) -> HostView:
         """Trust the shown key of a host from now on."""

@@ -134,6 +134,22 @@ class HostView(_View):
     seen: float = 0.0
 
 
+class SshAlias(_View):
+    """A host that the ssh configuration names: `name` is what its inventory entry would be called,
+    the rest is where the configuration leads. `entry` is the inventory's entry that already leads
+    there; `note` says why the alias cannot be used."""
+
+    alias: str
+    name: str
+    hostname: str = ""
+    port: int = 22
+    user: str = ""
+    jump: str = ""
+    identity_files: tuple[str, ...] = ()
+    entry: str = ""
+    note: str = ""
+
+
 class EventView(_View):
     """One line of history: what happened to what, when, by whom (`system` or a user)."""
 

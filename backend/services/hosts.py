@@ -1,14 +1,18 @@
-"""What a person asks of the inventory: add, look, accept a key, remove."""
+"""What a person asks of the inventory: add, import, look, accept a key, unlock, remove."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 from pydantic import ValidationError
 
+from backend.adapters.ssh.importing import aliases, entry_name
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.documents import explain
 from backend.domain.errors import Conflict
 from backend.domain.host import Host
-from backend.domain.views import HostView
+from backend.domain.views import HostView, SshAlias
 from backend.reconcile.reconciler import Reconciler
 from backend.services.pictures import Pictures
 
@@ -38,6 +42,36 @@ class Hosts:
             if old is not None:
                 self._pool.forget(host.name)
         return await self.look(host.name)
+
+    def entry(self, name: str) -> Host:
+        """The entry as it was written. Raises NotFound."""
+        self._pictures.host(name)
+        return self._store.hosts[name]
+
+    async def aliases(self, patterns: Sequence[str] = ()) -> list[SshAlias]:
+        """Hosts that the backend's user's ssh configuration names, each under a free entry name."""
+        found = await asyncio.to_thread(aliases, None, patterns)
+        known = {h.address: h.name for h in self._store.hosts.values()}
+        taken = set(self._store.hosts)
+        rows = []
+        for alias in found:
+            there = known.get(alias.alias, "")
+            name = there or entry_name(alias.alias, taken)
+            taken.add(name)
+            rows.append(alias.model_copy(update={"name": name, "entry": there}))
+        return rows
+
+    async def unlock(self, file: str, passphrase: str) -> str:
+        """Unlock an identity file for as long as this backend lives; its key's fingerprint.
+
+        Raises NotFound, Invalid, HostDenied when the passphrase is wrong. Hosts that waited for the
+        key are looked at again.
+        """
+        fingerprint = await self._pool.unlock(file, passphrase)
+        for name in self._store.hosts:
+            if self._watch.sight(name).state == "denied":
+                self._watch.hint(name)
+        return fingerprint
 
     async def look(self, name: str) -> HostView:
         """Look at the host now. Raises NotFound."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pdtui import __version__
-from pdtui.cli import groups, hosts
+from pdtui.cli import groups, hosts, inventory
 from pdtui.cli.common import Options, guarded
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 groups.add_to(app)
+inventory.add_to(hosts.app)
 app.add_typer(hosts.app, name="hosts")
 
 

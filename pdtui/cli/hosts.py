@@ -62,34 +62,39 @@ def add(
         "work_dir": work_dir,
         "service_port_range": port_range(service_port_range),
         "kv_transfer_ifname": kv_transfer_ifname,
-        "executables": _pairs(executable),
-        "labels": _pairs(label),
+        "executables": pairs(executable),
+        "labels": pairs(label),
     }
 
     async def question(client):  # type: ignore[no-untyped-def]
+        from pdtui.cli.inventory import with_keys
+
         view = await client.add_host(document)
         if accept_key is not None and view.state == "key_unknown":
             view = await client.accept_host_key(name, accept_key)
-        return view
+        return await with_keys(client, view)
 
-    _show(ask(context.obj, question), json)
+    show(ask(context.obj, question), json)
 
 
-def _pairs(items: list[str] | None) -> dict[str, str]:
-    pairs = {}
+def pairs(items: list[str] | None) -> dict[str, str]:
+    """`KEY=VALUE` words as a mapping. Raises typer.BadParameter."""
+    found = {}
     for item in items or []:
         key, sign, value = item.partition("=")
         if not sign or not key:
             raise typer.BadParameter(f"{item!r}: write KEY=VALUE")
-        pairs[key] = value
-    return pairs
+        found[key] = value
+    return found
 
 
 @app.command("test")
 @guarded
 def look_at(context: typer.Context, name: Name, json: Json = False) -> None:
     """Look at a host now; says what is wrong and what to do."""
-    _show(ask(context.obj, lambda client: client.test_host(name)), json)
+    from pdtui.cli.inventory import tested
+
+    show(ask(context.obj, lambda client: tested(client, name)), json)
 
 
 @app.command("accept-key")
@@ -101,7 +106,7 @@ def accept_key_(
     json: Json = False,
 ) -> None:
     """Trust the key a host shows, if it has this fingerprint."""
-    _show(ask(context.obj, lambda client: client.accept_host_key(name, fingerprint)), json)
+    show(ask(context.obj, lambda client: client.accept_host_key(name, fingerprint)), json)
 
 
 @app.command()
@@ -112,7 +117,8 @@ def remove(context: typer.Context, name: Name) -> None:
     typer.echo(f"{name} is removed")
 
 
-def _show(view: Any, json: bool) -> None:
+def show(view: Any, json: bool) -> None:
+    """One host as a row, or as JSON."""
     from pdtui.cli.tables import host_rows
 
     print_json(view) if json else print_table(*host_rows([view]))

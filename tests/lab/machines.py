@@ -41,7 +41,7 @@ _UNSHARE = ("unshare", "-m", "-p", "-u", "-i", "-f", "--kill-child=KILL")
 
 
 def require_namespaces() -> None:
-    """Skips the running test where no such hosts can be made; fails it in continuous integration."""
+    """Skips the running test where no such hosts can be made; in CI (`PDTUI_CI`) it fails."""
     missing = [t for t in ("sshd", "ip", "unshare", "nsenter", "ssh-keygen") if not shutil.which(t)]
     reason = f"not installed: {', '.join(missing)}" if missing else ""
     if not reason:
@@ -152,7 +152,7 @@ class Machine:
         self.init = None
 
     def reboot(self) -> None:
-        """Off and on: nothing runs any more, the login's folder is as it was, the boot id is new."""
+        """Off and on: nothing runs, the login's folder is as it was, the boot id is new."""
         self.die()
         self.boot = str(uuid.uuid4())
         self.boot_up()

@@ -67,7 +67,7 @@ async def test_any_login_shell_will_do(
     user = f"u{shell}"
     node.sh(
         'path=$(command -v "$2")\n'
-        'if [ "$2" = busybox ]; then ln -sf "$path" /usr/local/bin/ash; path=/usr/local/bin/ash; fi\n'
+        'case $2 in busybox) ln -sf "$path" /usr/local/bin/ash; path=/usr/local/bin/ash ;; esac\n'
         'useradd -m -s "$path" -p "*" "$1"\n'
         'for rc in .bashrc .profile .zshenv .cshrc .config/fish/config.fish; do\n'
         '  mkdir -p "$(dirname "/home/$1/$rc")"\n'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -20,6 +20,7 @@ from backend.domain.views import (
     ModeView,
     ScaleResult,
     Snapshot,
+    SshAlias,
 )
 
 
@@ -195,6 +196,17 @@ class FakeClient(BackendClient):
     async def add_host(self, document: dict[str, Any]) -> HostView:
         self._did("add_host", document)
         return self._hosts[document["name"]]
+
+    async def host_entry(self, name: str) -> dict[str, Any]:
+        host = self._hosts[name]
+        return {"name": name, "address": host.address, "port": host.port}
+
+    async def ssh_aliases(self, patterns: Sequence[str] = ()) -> tuple[SshAlias, ...]:
+        return ()
+
+    async def unlock(self, identity: str, passphrase: str) -> str:
+        self._did("unlock", identity)
+        return "SHA256:unlocked"
 
     async def delete_host(self, name: str) -> None:
         self._did("delete_host", name)

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from asyncssh.config import SSHClientConfig
+from asyncssh.config import ConfigParseError, SSHClientConfig
 from asyncssh.public_key import get_default_certificate_algs, get_default_public_key_algs
 
 from backend.adapters.ssh.hostkeys import KnownKeys
+from backend.adapters.ssh.identities import Identity
 from backend.domain.host import Host
 
 
 @dataclass(frozen=True)
 class Route:
     """How one host is reached. `alias` is the name its key is known by; `hops` are jump hosts,
-    first one first, as `[user@]host[:port]`."""
+    first one first, as `[user@]host[:port]`. `identity_files` is None where nothing names any."""
 
     files: tuple[Path, ...]
     hostname: str
@@ -28,6 +29,8 @@ class Route:
     hops: tuple[str, ...] = ()
     known_hosts_files: tuple[str, ...] | None = None
     chooses_algorithms: bool = False
+    user: str = ""
+    identity_files: tuple[str, ...] | None = None
 
 
 def config_files(given: Path | None) -> tuple[Path, ...]:
@@ -45,13 +48,17 @@ def route(host: Host, files: tuple[Path, ...]) -> Route:
     """
     user: Any = host.user if host.user else ()
     port: Any = host.port if host.port != 22 else ()
-    config = SSHClientConfig.load(
-        cast("Any", None), cast("Any", list(files)), False, False, False,
-        getpass.getuser(), user, host.address, port,
-    )  # fmt: skip
+    try:
+        config = SSHClientConfig.load(
+            cast("Any", None), cast("Any", list(files)), False, False, False,
+            getpass.getuser(), user, host.address, port,
+        )  # fmt: skip
+    except RecursionError:
+        raise ConfigParseError("an Include leads back to its own file") from None
     hostname = str(config.get("Hostname", host.address))
     hops = host.jump if host.jump is not None else config.get("ProxyJump")
     known = config.get("UserKnownHostsFile")
+    keys = host.identity_files or config.get("IdentityFile")
     return Route(
         files=files,
         hostname=hostname,
@@ -60,6 +67,8 @@ def route(host: Host, files: tuple[Path, ...]) -> Route:
         hops=_hops(str(hops)) if hops else (),
         known_hosts_files=None if known is None else tuple(cast("list[str]", known)),
         chooses_algorithms=config.get("HostKeyAlgorithms") is not None,
+        user=str(config.get("User") or ""),
+        identity_files=None if keys is None else tuple(str(k) for k in cast("list[str]", keys)),
     )
 
 
@@ -96,7 +105,9 @@ def hop_host(text: str, before: str = "") -> Host:
     )
 
 
-def connect_options(host: Host, way: Route, known: KnownKeys) -> Mapping[str, Any]:
+def connect_options(
+    host: Host, way: Route, known: KnownKeys, identity: Identity
+) -> Mapping[str, Any]:
     """Keyword arguments for asyncssh's connect, apart from timeouts, tunnel and key checking."""
     options: dict[str, Any] = {
         "config": [str(f) for f in way.files],
@@ -109,8 +120,9 @@ def connect_options(host: Host, way: Route, known: KnownKeys) -> Mapping[str, An
         options["username"] = host.user
     if host.port != 22:
         options["port"] = host.port
-    if host.identity_files:
-        options["client_keys"] = [str(Path(p).expanduser()) for p in host.identity_files]
+    if identity.keys is not None:
+        options["client_keys"] = list(identity.keys)
+        options["ignore_encrypted"] = True  # the agent may hold it; if not, `locked` says so
     if known.accepted and not way.chooses_algorithms:
         rest = [a.decode() for a in get_default_public_key_algs()]
         certificates = [a.decode() for a in get_default_certificate_algs()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Sequence
 
 import asyncssh
 from asyncssh.config import ConfigParseError
@@ -54,6 +55,18 @@ def _denied(host: Host, rule: str, cause: str, remedy: str) -> PdError:
         f"host {host.name} ({_where(host)}): {cause}.",
         remedy=remedy,
         values={"host": host.name, "user": host.user or "", "cause": cause},
+    )
+
+
+def passphrase_needed(host: Host, files: Sequence[str]) -> PdError:
+    """The login was refused, and these identity files could not be tried: they are locked."""
+    return HostDenied.of(
+        "host.passphrase",
+        f"host {host.name} ({_where(host)}): it refused the login; {', '.join(files)} "
+        f"{'is' if len(files) == 1 else 'are'} locked by a passphrase and could not be tried.",
+        remedy="Unlock it for this backend's life with `pdtui hosts unlock`, or load it into the "
+        "ssh agent with ssh-add.",
+        values={"host": host.name, "user": host.user or "", "identities": list(files)},
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import asyncssh
 
 from backend.adapters.ssh.errors import explain
-from backend.domain.errors import HostKeyUnknown, HostUnreachable, PdError, TimedOut
+from backend.domain.errors import HostUnreachable, PdError, TimedOut
 from backend.domain.host import Host
 
 SESSIONS = 8
@@ -125,9 +125,9 @@ class Link:
         except (OSError, asyncssh.Error, ValueError) as exc:
             raise explain(exc, self.host, timeout=self.timeout) from exc
 
-    def forget_unknown_key(self) -> None:
-        """Let the next caller try at once, after a key was accepted."""
-        if isinstance(self._failure, HostKeyUnknown):
+    def forget_failure(self, kind: type[PdError]) -> None:
+        """Let the next caller try at once, since the cause of such a failure is gone."""
+        if isinstance(self._failure, kind):
             self._failure = None
 
     @asynccontextmanager

@@ -11,8 +11,9 @@ from pathlib import Path
 import asyncssh
 
 from backend.adapters.ssh.config import Route, config_files, connect_options, hop_host, route
-from backend.adapters.ssh.errors import explain, through_jump
+from backend.adapters.ssh.errors import explain, passphrase_needed, through_jump
 from backend.adapters.ssh.hostkeys import HostKeys, KeyCheck, KeyChecker
+from backend.adapters.ssh.identities import Identities
 from backend.adapters.ssh.link import Connected, shut
 from backend.domain.errors import HostError, Invalid
 from backend.domain.host import Host
@@ -51,6 +52,7 @@ class Opener:
         self._servers: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._overall = asyncio.Semaphore(OVERALL)
         self.shown: dict[str, tuple[str, int, asyncssh.SSHKey]] = {}
+        self.identities = Identities()
 
     async def open(self, host: Host) -> Connected:
         """Connect to `host`, through its jump hosts, whose connections the pool shares.
@@ -104,7 +106,8 @@ class Opener:
             self._keys.known, way.alias, "", way.port, way.known_hosts_files
         )
         check = KeyCheck(host, self._keys, way.known_hosts_files)
-        options = connect_options(host, way, known)
+        identity = await asyncio.to_thread(self.identities.resolve, way.identity_files)
+        options = connect_options(host, way, known, identity)
         async with self._turn(way.hostname, way.port):
             try:
                 return await asyncssh.connect(
@@ -123,6 +126,10 @@ class Opener:
                     raise
                 self.shown[host.name] = (check.name, check.port, check.shown)
                 raise check.error from exc
+            except asyncssh.PermissionDenied as exc:
+                if not identity.locked:
+                    raise
+                raise passphrase_needed(host, identity.locked) from exc
             except asyncssh.ChannelOpenError as exc:
                 if hop is None:
                     raise

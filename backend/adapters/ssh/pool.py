@@ -15,7 +15,7 @@ from backend.adapters.ssh.errors import dial_failed, explain, lost
 from backend.adapters.ssh.hostkeys import HostKeys
 from backend.adapters.ssh.link import Link, endpoint
 from backend.adapters.ssh.wire import Payload, payload, stream_payload
-from backend.domain.errors import HostKeyUnknown, Refused, RemoteFailed, TimedOut
+from backend.domain.errors import HostDenied, HostKeyUnknown, Refused, RemoteFailed, TimedOut
 from backend.domain.host import Host
 
 MAX_OUTPUT = 16 << 20
@@ -120,6 +120,16 @@ class SshPool:
         peer = None if link.tunnelled else conn.get_extra_info("peername")
         return str(peer[0]) if isinstance(peer, tuple) and peer else ""
 
+    async def unlock(self, file: str, passphrase: str) -> str:
+        """Decrypt an identity file for as long as this process lives; its key's fingerprint.
+
+        Raises NotFound, Invalid, HostDenied (`host.passphrase`) when the passphrase is wrong.
+        """
+        fingerprint = await asyncio.to_thread(self._opener.identities.unlock, file, passphrase)
+        for link in self._links.values():
+            link.forget_failure(HostDenied)
+        return fingerprint
+
     async def accept_key(self, host: Host, fingerprint: str) -> None:
         """Accept the host's key, if it still shows the one with that SHA256 fingerprint.
 
@@ -140,7 +150,7 @@ class SshPool:
             name, port, key = self._opener.shown[of]
             await asyncio.to_thread(self.keys.add, name, port, key)
         for link in self._links.values():
-            link.forget_unknown_key()
+            link.forget_failure(HostKeyUnknown)
 
     # -- scripts ---------------------------------------------------------------------------
 

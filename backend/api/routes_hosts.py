@@ -1,0 +1,51 @@
+"""What else one asks about hosts: the ssh configuration, an entry as written, locked keys."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, SecretStr
+
+from backend.api.deps import TheBackend
+from backend.domain.host import Host
+from backend.domain.views import SshAlias
+
+router = APIRouter(tags=["hosts"])
+
+
+class UnlockBody(BaseModel):
+    """An identity file of the backend's user, and its passphrase, which is not kept."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    identity: str
+    passphrase: SecretStr
+
+
+class Unlocked(BaseModel):
+    """The key that the backend may use now."""
+
+    identity: str
+    fingerprint: str
+
+
+@router.get("/ssh-aliases")
+async def ssh_aliases(
+    backend: TheBackend, pattern: Annotated[list[str] | None, Query()] = None
+) -> list[SshAlias]:
+    """Hosts named by the ssh configuration, those of the patterns (`gpu-*`) or all."""
+    return await backend.hosts.aliases(pattern or ())
+
+
+@router.post("/identities/unlock")
+async def unlock(body: UnlockBody, backend: TheBackend) -> Unlocked:
+    """Decrypt an identity file for as long as this backend lives."""
+    fingerprint = await backend.hosts.unlock(body.identity, body.passphrase.get_secret_value())
+    return Unlocked(identity=body.identity, fingerprint=fingerprint)
+
+
+@router.get("/hosts/{name}")
+async def host_entry(name: str, backend: TheBackend) -> Host:
+    """A host's entry as it was written."""
+    return backend.hosts.entry(name)
