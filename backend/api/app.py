@@ -10,8 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from backend.api.routes_groups import router as groups
-from backend.api.routes_system import router as system
 from backend.api.routes_hosts import router as hosts
+from backend.api.routes_system import router as system
 from backend.api.wire import API_VERSION, ErrorBody
 from backend.domain.documents import path_of
 from backend.domain.errors import Denied, Invalid, PdError, Problem
@@ -36,9 +36,10 @@ def create_app(backend: Backend, version: str) -> FastAPI:
     app.state.backend = backend
     app.state.version = version
     app.include_router(groups, prefix=f"/{API_VERSION}")
-    app.include_router(system, prefix=f"/{API_VERSION}")
     app.include_router(caches, prefix=f"/{API_VERSION}")
+    app.include_router(choices, prefix=f"/{API_VERSION}")
     app.include_router(hosts, prefix=f"/{API_VERSION}")
+    app.include_router(system, prefix=f"/{API_VERSION}")
     app.add_exception_handler(PdError, _explained)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.middleware("http")(_only_ours)

@@ -109,15 +109,6 @@ class BackendClient(ABC):
         """Add an inventory entry."""
 
     @abstractmethod
-    async def delete_host(self, name: str) -> None:
-        """Remove an inventory entry that no instance uses."""
-
-    @abstractmethod
-    async def test_host(self, name: str) -> HostView:
-        """Connect and look now. Raises HostKeyUnknown with the fingerprint, and its siblings."""
-
-    @abstractmethod
-    @abstractmethod
     async def host_entry(self, name: str) -> dict[str, Any]:
         """An inventory entry as it was written."""
 
@@ -129,5 +120,14 @@ class BackendClient(ABC):
     async def unlock(self, identity: str, passphrase: str) -> str:
         """Unlock an identity file for the backend's life; its fingerprint."""
 
+    @abstractmethod
+    async def delete_host(self, name: str) -> None:
+        """Remove an inventory entry that no instance uses."""
+
+    @abstractmethod
+    async def test_host(self, name: str) -> HostView:
+        """Connect and look now. Raises HostKeyUnknown with the fingerprint, and its siblings."""
+
+    @abstractmethod
     async def aclose(self) -> None:
         """Close the connection; an embedded backend is stopped with it, the groups go on."""

@@ -222,14 +222,6 @@ class HttpClient(BackendClient):
         name = quote(str(document.get("name", "")), safe="")
         return HostView.model_validate(await self._call("PUT", f"/hosts/{name}", json=document))
 
-    async def delete_host(self, name: str) -> None:
-        """Remove an inventory entry."""
-        await self._call("DELETE", f"/hosts/{quote(name, safe='')}")
-
-    async def test_host(self, name: str) -> HostView:
-        """Look at a host now."""
-        path = f"/hosts/{quote(name, safe='')}/test"
-        return HostView.model_validate(await self._call("POST", path))
     async def host_entry(self, name: str) -> dict[str, Any]:
         """An inventory entry as it was written."""
         body: dict[str, Any] = await self._call("GET", f"/hosts/{quote(name, safe='')}")
@@ -245,6 +237,14 @@ class HttpClient(BackendClient):
         order = {"identity": identity, "passphrase": passphrase}
         return str((await self._call("POST", "/identities/unlock", json=order))["fingerprint"])
 
+    async def delete_host(self, name: str) -> None:
+        """Remove an inventory entry."""
+        await self._call("DELETE", f"/hosts/{quote(name, safe='')}")
+
+    async def test_host(self, name: str) -> HostView:
+        """Look at a host now."""
+        path = f"/hosts/{quote(name, safe='')}/test"
+        return HostView.model_validate(await self._call("POST", path))
 
     async def accept_host_key(self, name: str, fingerprint: str) -> HostView:
         """Trust the shown key of a host from now on."""
