@@ -20,7 +20,6 @@ from backend.domain.views import (
     ScaleResult,
     Snapshot,
     SshAlias,
-    VersionView,
 )
 
 

@@ -24,9 +24,8 @@ from backend.domain.views import (
     ModeView,
     ScaleResult,
     Snapshot,
-)
     SshAlias,
-    VersionView,
+)
 
 CALL_S = 60.0
 STREAM_SILENCE_S = 30.0

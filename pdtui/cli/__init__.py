@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pdtui import __version__
-from pdtui.cli import caches, groups, hosts, inventory
+from pdtui.cli import groups, hosts, inventory
 from pdtui.cli.common import Options, guarded
 
 app = typer.Typer(
