@@ -36,8 +36,6 @@ def create_app(backend: Backend, version: str) -> FastAPI:
     app.state.backend = backend
     app.state.version = version
     app.include_router(groups, prefix=f"/{API_VERSION}")
-    app.include_router(caches, prefix=f"/{API_VERSION}")
-    app.include_router(choices, prefix=f"/{API_VERSION}")
     app.include_router(hosts, prefix=f"/{API_VERSION}")
     app.include_router(system, prefix=f"/{API_VERSION}")
     app.add_exception_handler(PdError, _explained)
