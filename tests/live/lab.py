@@ -17,6 +17,7 @@ from backend.client.http import BackendGone, HttpClient
 from backend.domain.errors import NotFound
 from backend.domain.views import GroupView
 from backend.paths import Paths
+from tests.live.watch import Watch, starts_at
 
 CONFIG = {
     "architectures": ["Qwen3ForCausalLM"],
@@ -54,6 +55,7 @@ class Lab:
         self._client: HttpClient | None = None
         self.env: dict[str, str] = {}
         self.deaths = 0
+        self.watch = Watch(root)
 
     async def up(self, plan: Sequence[dict[str, Any]] | None = None) -> None:
         """Start the hosts."""
@@ -75,10 +77,20 @@ class Lab:
             ready = json.loads(await self._sandbox.stdout.readline())
         self.inventory = ready["inventory"]
         shutil.copy(ready["known_hosts"], self.state / "known_hosts")
+        self.watch.start()
 
     async def down(self) -> None:
-        """End the backend, then the hosts and everything on them."""
+        """End the backend, then the hosts and everything on them.
+
+        Raises AssertionError for what the watch saw meanwhile.
+        """
         await self.stop_backend()
+        try:
+            await self.watch.stop()
+        finally:
+            await self._end_hosts()
+
+    async def _end_hosts(self) -> None:
         if self._sandbox is not None and self._sandbox.returncode is None:
             self._sandbox.terminate()
             async with asyncio.timeout(30):
@@ -168,6 +180,7 @@ class Lab:
             async with asyncio.timeout(seconds):
                 while True:
                     group = await self.asked(lambda c: c.group(name))
+                    self.watch.check()
                     if done(group):
                         return group
                     await asyncio.sleep(0.05)
@@ -194,7 +207,7 @@ class Lab:
         found = []
         for run in sorted(self.root.glob("sandbox/hosts/*/**/instances/*/g*/run")):
             facts = dict(line.split("=", 1) for line in run.read_text().split() if "=" in line)
-            if _starts_at(int(facts["pid"])) == int(facts["start"]):
+            if starts_at(int(facts["pid"])) == int(facts["start"]):
                 found.append(
                     Living(
                         host=run.relative_to(self.root / "sandbox" / "hosts").parts[0],
@@ -213,14 +226,6 @@ class Lab:
             for d in self.root.glob("sandbox/hosts/*/**/instances/*")
             if d.is_dir() and (d / "claim").exists()
         }
-
-
-def _starts_at(pid: int) -> int | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] == "Z" else int(fields[19])
 
 
 def deployment(

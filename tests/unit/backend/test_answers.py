@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.observe.health import in_flight
+from backend.observe.health import goal, in_flight
 from backend.reconcile.membership import served_by
 
 VLLM = """# HELP vllm:num_requests_running Number of requests in model execution batches.
@@ -39,6 +39,31 @@ sglang:num_queue_reqs{model_name="m"} 3.0
 )
 def test_what_an_engine_holds(page: str, held: float | None) -> None:
     assert in_flight(page) == held
+
+
+DONE = """# TYPE vllm:request_success_total counter
+vllm:request_success_total{{finished_reason="stop"}} {done}
+vllm:request_success_total{{finished_reason="length"}} 1.0
+"""
+INF = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("page", "before", "after"),
+    [
+        (VLLM.format(running="1", waiting="4") + DONE.format(done=10), INF, 17),  # 2 + 11 + 4
+        (VLLM.format(running="1", waiting="9") + DONE.format(done=13), 17, 17),
+        (VLLM.format(running="1", waiting="9") + DONE.format(done=14), 17, 0),
+        (VLLM.format(running="1", waiting="0") + DONE.format(done=10), INF, 0),
+        (VLLM.format(running="1", waiting="4"), INF, INF),  # it does not count what it finished
+        (SGLANG, INF, INF),
+        (SGLANG.replace("3.0", "0.0"), INF, 0),
+        ("", 17, 17),
+        ("", INF, INF),
+    ],
+)
+def test_a_decode_has_begun_what_waited_there(page: str, before: float, after: float) -> None:
+    assert goal(page, before) == after
 
 
 ID = "cmpl-___prefill_addr_{}___decode_addr_{}_0f3a"
