@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from backend.adapters.http import HostHttp
+from backend.adapters.models import ModelReader
 from backend.adapters.pretrained import read_config
 from backend.adapters.process import ProcessRuntime
 from backend.adapters.recipes import builtin_path, load_catalogue
@@ -21,6 +22,7 @@ from backend.reconcile.reconciler import Reconciler
 from backend.reconcile.world import World
 from backend.services.backend import Backend, Settings
 from backend.services.bus import Bus
+from backend.services.checking import Checking
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
@@ -103,7 +105,7 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
         reconciler=reconciler,
         pictures=pictures,
         bus=bus,
-        groups=Groups(reconciler, pictures),
+        groups=Groups(reconciler, pictures, Checking(world, ModelReader(pool))),
         hosts=Hosts(reconciler, pictures, pool),
     )
     return backend

@@ -148,9 +148,11 @@ class HttpClient(BackendClient):
         params = {"dry_run": dry_run}
         return GroupView.model_validate(await self._call("PUT", path, json=document, params=params))
 
-    async def check(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Every finding about a document: `{"verdicts": [...], "skipped": [...]}`."""
-        body: dict[str, Any] = await self._call("POST", "/check", json=document)
+    async def check(self, document: dict[str, Any], *, every: bool = False) -> dict[str, Any]:
+        """Every finding about a document: `{"verdicts": [...], "skipped": [...]}`; with `every`
+        also the rules that are fine."""
+        params = {"every": every}
+        body: dict[str, Any] = await self._call("POST", "/check", json=document, params=params)
         return body
 
     async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:

@@ -15,11 +15,11 @@ from backend.domain.deployment import Spec
 from backend.domain.errors import NotFound
 from backend.domain.host import Vendor
 from backend.domain.inherit import CUSTOM, roles_of
+from backend.domain.pairing_recipe import PairingRecipe
 
 Membership = Literal["dynamic", "restart", "manual", "none"]
 MemberName = Literal["prefill", "decode"]
 Channel = Literal["env", "args", "connector"]
-Direction = Literal["decode>=prefill", "prefill>=decode", "any"]
 Layout = Literal["standard", "hybrid"]
 Scalar = str | int | float
 Tokens = tuple[str, ...]
@@ -218,26 +218,6 @@ class RouterRecipe(_Data):
     capabilities: Tokens = ()
     default_image: str | None = None
     stop_grace_s: Annotated[float, Field(gt=0)] = 30.0
-
-
-class PairingRecipe(_Data):
-    """Which rules hold between prefill and decode.
-
-    `must_agree` are factors both sides must share; `handshake` are those the connector hashes and
-    compares itself, so that a difference fails every request. `divisible`: unequal tensor parallel
-    sizes must divide each other; `per_head`: they split each transfer head by head.
-    `data_parallel` is for models with experts only where ranks of others would share a port.
-    `prefill_draft_tokens`: what prefill speculates with where decode speculates at all.
-    """
-
-    tensor_parallel: Direction = "any"
-    divisible: bool = False
-    per_head: bool = False
-    data_parallel: Literal["any", "experts"] = "any"
-    prefill_draft_tokens: Annotated[int, Field(gt=0)] | None = None
-    must_agree: Tokens = ()
-    handshake: Tokens = ()
-    environment: Tokens = ()
 
 
 class MetricsRecipe(_Data):

@@ -82,6 +82,8 @@ def marks(p: Picture) -> tuple[Mark, ...]:
                 "no role scales up.",
             )
         )
+    if g.unverified and g.formed is not None:
+        out.append(Mark(id="unverified", text=" ".join(g.unverified), level="info"))
     if g.placement_note and _something_to_place(p):
         out.append(Mark(id="placement", text=g.placement_note))
     out += _member_marks(p.instances)

@@ -13,11 +13,11 @@ from backend.domain.group import Group, Instance, Restart
 from backend.domain.mode import membership
 from backend.domain.picture import group_view
 from backend.domain.revision import changes, revision
-from backend.domain.rules.known import Known
+from backend.domain.rules.routing import settled
 from backend.domain.rules.structure import scale_refusal
-from backend.domain.rules.table import judge
 from backend.domain.views import GroupView, ScaleResult
 from backend.reconcile.reconciler import Reconciler
+from backend.services.checking import Checking
 from backend.services.pictures import Pictures
 from backend.store.store import Intent, Transaction
 
@@ -26,27 +26,32 @@ class Groups:
     """Use cases on deployments. Each checks, writes desired state in one transaction, and lets the
     loop act; none of them touches a host."""
 
-    def __init__(self, reconciler: Reconciler, pictures: Pictures) -> None:
-        self._reconciler, self._pictures = reconciler, pictures
+    def __init__(self, reconciler: Reconciler, pictures: Pictures, checking: Checking) -> None:
+        self._reconciler, self._pictures, self._checking = reconciler, pictures, checking
         self._world = reconciler.world
         self._store = reconciler.world.store
 
-    def check(self, document: Deployment) -> tuple[Problem, ...]:
-        """Every finding about a document: refused, warned and unverified ones."""
-        world = self._world
-        sights = {n: world.hosts.sight(n).facts for n in self._store.hosts}
-        widths = {n: len(f.accelerators) for n, f in sights.items() if f is not None}
-        known = Known(world.catalogue(), frozenset(self._store.hosts), widths)
-        return judge(document, known)
+    async def check(self, document: Deployment, *, every: bool = False) -> tuple[Problem, ...]:
+        """Every finding about a document, worst first; with `every` also the rules that are fine.
+
+        It is judged as it would be saved.
+        """
+        return await self._checking.check(self._settled(document), every=every)
+
+    def _settled(self, document: Deployment) -> Deployment:
+        return settled(document, self._world.catalogue())
 
     async def apply(self, document: Deployment, actor: str, *, dry_run: bool = False) -> GroupView:
         """Save a document. Nothing running is touched: what it changes there waits for a restart.
 
         Raises Refused with every refusal; Conflict while the deployment is being deleted.
         """
-        refused = [p for p in self.check(document) if p.verdict == "refused"]
+        document = self._settled(document)
+        found = await self._checking.check(document)
+        refused = [p for p in found if p.verdict == "refused"]
         if refused:
             raise Refused(*refused)
+        doubts = tuple(p.sentence() for p in found if p.verdict == "unverified")
         name = document.name
         if dry_run:
             digest = revision(document, self._world.catalogue())
@@ -62,11 +67,21 @@ class Groups:
                 )
             if old is None or old.document != document:
                 async with self._store.write() as tx:
-                    self._save(tx, old, document, actor)
+                    self._save(tx, old, document, actor, doubts)
+            elif old.unverified != doubts:
+                async with self._store.write() as tx:
+                    tx.put_group(old.model_copy(update={"unverified": doubts}))
         return await self._shown(name)
 
-    def _save(self, tx: Transaction, old: Group | None, new: Deployment, actor: str) -> None:
-        group = self._updated(old, new, tx.now)
+    def _save(
+        self,
+        tx: Transaction,
+        old: Group | None,
+        new: Deployment,
+        actor: str,
+        unverified: tuple[str, ...],
+    ) -> None:
+        group = self._updated(old, new, tx.now).model_copy(update={"unverified": unverified})
         tx.put_group(group)
         tx.save_document(group, actor)
         if old is None:

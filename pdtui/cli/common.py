@@ -59,8 +59,9 @@ def ask(
     question: Callable[[HttpClient], Coroutine[Any, Any, R]],
     *,
     changes: bool = False,
+    embed: bool = True,
 ) -> R:
-    """Ask the living backend, or one started for this command. Raises PdError.
+    """Ask the living backend, or (with `embed`) one started for this command. Raises PdError.
 
     A command that changes something says so when nobody watches the groups after it.
     """
@@ -69,7 +70,7 @@ def ask(
     from backend.client.connect import open_client
 
     async def session() -> R:
-        client = await open_client(options.state_dir)
+        client = await open_client(options.state_dir, embed=embed)
         try:
             answer = await question(client)
             if changes and client.owned:

@@ -107,23 +107,16 @@ def check(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="YAML or JSON, - for stdin.")],
     json: Json = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also list the rules that found nothing.")
+    ] = False,
 ) -> None:
     """Judge deployments without saving. Exit code 1 when anything is refused, 2 when unreadable."""
-    documents = read_documents(file)
+    from pdtui.cli.checking import run
 
-    async def question(client: HttpClient) -> list[dict[str, Any]]:
-        return [await client.check(d) for d in documents]
-
-    answers = ask(context.obj, question)
-    verdicts = [v for a in answers for v in a["verdicts"]]
-    if json:
-        print_json({"verdicts": verdicts, "skipped": [s for a in answers for s in a["skipped"]]})
-    else:
-        for v in verdicts:
-            typer.echo(f"{v['verdict']:<10}  {v['path'] or '-'}: {v['message']} {v['remedy']}")
-        typer.echo(f"{len(documents)} documents, {len(verdicts)} findings")
-    if any(v["verdict"] == "refused" for v in verdicts):
-        raise typer.Exit(1)
+    code = run(context.obj, file, json=json, every=every)
+    if code:
+        raise typer.Exit(code)
 
 
 @guarded
@@ -284,8 +277,21 @@ def events(
 
 
 @guarded
-def modes(context: typer.Context, json: Json = False) -> None:
-    """Show the mode catalogue."""
+def modes(
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Option("--for", help="Say which ones fit the deployment of this file.")
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="Say which ones fit this engine.")] = None,
+    vendor: Annotated[str | None, typer.Option(help="nvidia or ascend, with --engine.")] = None,
+    json: Json = False,
+) -> None:
+    """Show the mode catalogue, or which modes a deployment may take and why not the others."""
+    from pdtui.cli.choices import show_choices
+
+    if file is not None or engine is not None:
+        show_choices(context.obj, file, engine, vendor, json)
+        return
     found = ask(context.obj, lambda client: client.modes())
     if json:
         print_json(found)

@@ -254,6 +254,17 @@ class SshPool:
         assert isinstance(data, bytes)
         return data
 
+    async def listing(
+        self, host: Host, path: str, *, timeout: float = 20.0
+    ) -> dict[str, tuple[int, int]]:
+        """What a remote folder holds, over SFTP: by name the size in bytes and the time of the last
+        change, of a link's target where it is one. At most 20000 names.
+
+        A relative path counts from the login's home. Raises NotFound, RemoteFailed, TimedOut.
+        """
+        async with self._sftp(host, timeout, path) as sftp:
+            return await sessions.listing(sftp, path)
+
     async def write_file(
         self, host: Host, path: str, data: bytes, mode: int = 0o600, *, timeout: float = 20.0
     ) -> None:

@@ -201,6 +201,8 @@ RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 BY_ID = {rule.id: rule for rule in RULES}
 
+NO_HOSTS = "host.*: no host in the inventory"
+"""What is said to be skipped where there is no host to look at."""
 ORDER: dict[Severity, int] = {"refused": 0, "warning": 1, "unverified": 2, "fine": 3}
 
 
@@ -249,9 +251,4 @@ def _fine(asked: Iterable[Rule], found: Iterable[Problem]) -> list[Problem]:
     ]
 
 
-def skipped(known: Known) -> tuple[str, ...]:
-    """What could not be asked, as scripts read it."""
-    return () if known.hosts else ("host.*: no host in the inventory",)
-
-
-__all__ = ["BY_ID", "RULES", "Known", "Rule", "judge", "skipped"]
+__all__ = ["BY_ID", "NO_HOSTS", "RULES", "Known", "Rule", "judge"]

@@ -16,6 +16,7 @@ from backend.domain.rules.text_pairing import TEXT as _PAIRING
 from backend.domain.rules.text_structure import TEXT as _STRUCTURE
 
 Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 TEXT: Mapping[str, Mapping[str, tuple[str, str]]] = {
     **_STRUCTURE,
     **_PAIRING,
