@@ -22,7 +22,9 @@ from backend.reconcile.reconciler import Reconciler
 from backend.reconcile.world import World
 from backend.services.backend import Backend, Settings
 from backend.services.bus import Bus
+from backend.services.caches import Caches
 from backend.services.checking import Checking
+from backend.services.choices import Choices
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
@@ -97,6 +99,7 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
     reconciler = Reconciler(world)
     bus = Bus()
     pictures = Pictures(reconciler, bus)
+    groups = Groups(reconciler, pictures, Checking(world, ModelReader(pool)))
     backend = late["backend"] = Backend(
         paths=paths,
         settings=settings,
@@ -105,7 +108,9 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
         reconciler=reconciler,
         pictures=pictures,
         bus=bus,
-        groups=Groups(reconciler, pictures, Checking(world, ModelReader(pool))),
+        groups=groups,
         hosts=Hosts(reconciler, pictures, pool),
+        caches=Caches(reconciler, groups),
+        choices=Choices(world),
     )
     return backend

@@ -9,6 +9,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
+from backend.api.routes_caches import router as caches
+from backend.api.routes_choices import router as choices
 from backend.api.routes_groups import router as groups
 from backend.api.routes_hosts import router as hosts
 from backend.api.routes_system import router as system
@@ -36,6 +38,8 @@ def create_app(backend: Backend, version: str) -> FastAPI:
     app.state.backend = backend
     app.state.version = version
     app.include_router(groups, prefix=f"/{API_VERSION}")
+    app.include_router(caches, prefix=f"/{API_VERSION}")
+    app.include_router(choices, prefix=f"/{API_VERSION}")
     app.include_router(hosts, prefix=f"/{API_VERSION}")
     app.include_router(system, prefix=f"/{API_VERSION}")
     app.add_exception_handler(PdError, _explained)

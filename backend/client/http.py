@@ -13,6 +13,7 @@ import httpx
 from pydantic import TypeAdapter
 
 from backend.client.base import BackendClient
+from backend.client.caches import CacheCalls
 from backend.domain.errors import KINDS, HostUnreachable, PdError, Problem, TimedOut
 from backend.domain.views import (
     Change,
@@ -39,7 +40,7 @@ class BackendGone(HostUnreachable):
     kind = "backend_gone"
 
 
-class HttpClient(BackendClient):
+class HttpClient(CacheCalls, BackendClient):
     """Talks to the backend on `socket`. `revive` is called when it stopped answering: it may start
     another (an embedded backend whose owner left)."""
 

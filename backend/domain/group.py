@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.domain.caches import CacheDocument
 from backend.domain.deployment import Deployment
 from backend.domain.instance import Band, LaunchSpec, ProcessStatus, State
 from backend.domain.layout import Chosen
@@ -104,12 +105,14 @@ class Formed(_Row):
     """What the running group was formed from: its revision, document and pinned recipe.
 
     `recipe` is the resolved mode and engine recipes as data, so that an upgraded catalogue never
-    changes how a running group's next member is launched.
+    changes how a running group's next member is launched; `services` are the cache services its
+    members attach to, kept for the same reason.
     """
 
     revision: str
     document: Deployment
     recipe: dict[str, Any] = Field(default_factory=dict)
+    services: dict[str, CacheDocument] = Field(default_factory=dict)
 
 
 class Restart(_Row):

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from backend.domain.caches import CacheDocument, attached
 from backend.domain.deployment import Deployment
 from backend.domain.inherit import roles_of
 from backend.domain.mode import Catalogue
@@ -36,12 +37,19 @@ _DEGREES = {"tensor_parallel", "data_parallel", "pipeline_parallel", "context_pa
 _SECRET = re.compile(r"token|secret|passw|credential|api[_-]?key|private[_-]?key|_key$", re.I)
 
 
-def revision(deployment: Deployment, catalogue: Catalogue) -> str:
+def revision(
+    deployment: Deployment,
+    catalogue: Catalogue,
+    caches: Mapping[str, CacheDocument] | None = None,
+) -> str:
     """The SHA-256 of everything that decides how the group's instances are launched, as hex.
 
+    `caches` are the cache services there are; those that the deployment attaches to count.
     Raises NotFound for a mode or engine the catalogue lacks.
     """
     counted = {"deployment": document(deployment), "recipe": recipe(deployment, catalogue)}
+    if used := services(deployment, caches or {}):
+        counted["services"] = used
     text = json.dumps(counted, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -83,6 +91,14 @@ def recipe(deployment: Deployment, catalogue: Catalogue) -> dict[str, Any]:
         result.setdefault("engines", {})[name] = body
     vendors = {k: v.model_dump(mode="json") for k, v in used.vendors.items()}
     return result | ({"vendors": vendors} if vendors else {})
+
+
+def services(
+    deployment: Deployment, caches: Mapping[str, CacheDocument]
+) -> dict[str, dict[str, Any]]:
+    """What members are told of the cache services that the deployment attaches to, by name."""
+    used = attached(deployment, caches)
+    return {name: cache.service().model_dump(mode="json") for name, cache in used.items()}
 
 
 def changes(

@@ -40,7 +40,7 @@ class Need:
     """`count` members of one role, each with `width` accelerators and these bands.
 
     `wished` bands and `wished_host` are kept where they are free; `fixed_port` is the HTTP port
-    that it must have.
+    that it must have, `within` the hosts outside of which it cannot work (null: none).
     """
 
     role: str
@@ -52,6 +52,7 @@ class Need:
     wished: tuple[Band, ...] = ()
     wished_host: str = ""
     fixed_port: int | None = None
+    within: frozenset[str] | None = None
 
     @property
     def ports(self) -> int:
@@ -60,7 +61,8 @@ class Need:
 
     def may_use(self, room: Room) -> bool:
         """Whether a member that is not pinned may be placed there."""
-        return not room.why_not and selects(self.hosts, room.host, room.labels)
+        inside = self.within is None or room.host in self.within
+        return inside and not room.why_not and selects(self.hosts, room.host, room.labels)
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,36 @@ class ModeView(_View):
     origin: str = "built in"
 
 
+class ModeChoice(_View):
+    """One mode as a picker shows it: `why_not` is empty for an eligible one; `warnings` are what
+    the deployment's versions are worth saying of in this mode."""
+
+    mode: str
+    title: str
+    why_not: str = ""
+    recommended: bool = False
+    warnings: tuple[str, ...] = ()
+    membership: str = ""
+
+
+class CacheView(_View):
+    """One cache service, and the deployments that attach to it."""
+
+    name: str
+    provider: str
+    endpoint: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    used_by: tuple[str, ...] = ()
+
+
+class CacheChoice(_View):
+    """One cache service as a picker shows it; `why_not` is empty where it may be used."""
+
+    name: str
+    provider: str
+    why_not: str = ""
+
+
 class ScaleResult(_View):
     """What a scale request did: the stored counts, and whether they wait for a restart."""
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from backend.domain.bands import resolve
+from backend.domain.cache import CacheService
+from backend.domain.caches import CacheDocument
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
@@ -35,8 +38,10 @@ def member(
     seat: Seat,
     revision: str,
     chosen: Chosen | None,
+    services: Mapping[str, CacheDocument],
 ) -> Instance:
-    """The row of the member that takes `seat`; `chosen` is its group's connector variant.
+    """The row of the member that takes `seat`; `chosen` is its group's connector variant and
+    `services` the cache services its group attaches to.
 
     Raises Refused: `host.file`, `host.kv_interface`, `render.*`, `cache.*`.
     """
@@ -68,7 +73,8 @@ def member(
     )
     widths = {r.name: r.width for r in roles_of(document.spec)}
     siblings = Siblings(variant=chosen.layout if chosen else None, accelerators=widths)
-    launch = render_member(mode, catalogue, document, seat.role, where, siblings)
+    service = _service(document, seat, services)
+    launch = render_member(mode, catalogue, document, seat.role, where, siblings, service=service)
     return Instance(
         id=key,
         group=group.name,
@@ -106,6 +112,20 @@ async def connector_of(
         if config is not None:
             break
     return choose(mode, facts, document.spec, config, stored, flags)
+
+
+def _service(
+    document: Deployment, seat: Seat, services: Mapping[str, CacheDocument]
+) -> CacheService | None:
+    """The cache service the seat's role attaches to; one without a host is on the member's own."""
+    wanted = resolve(document.spec, seat.role).extended_kv_cache
+    found = services.get(wanted.service or "") if wanted.kind == "service" else None
+    if found is None:
+        return None
+    service = found.service()
+    if service.port and not service.host:
+        return service.model_copy(update={"host": seat.address})
+    return service
 
 
 def _check_files(mode: Mode | None, role: str, host: Host, facts: HostFacts) -> None:

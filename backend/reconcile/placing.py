@@ -9,6 +9,7 @@ from dataclasses import replace
 from backend.adapters.process import ClaimOrder
 from backend.domain import acts
 from backend.domain.bands import HTTP
+from backend.domain.caches import attached
 from backend.domain.decide import roles_of, wanted_counts
 from backend.domain.deployment import Deployment
 from backend.domain.group import Formed, Group, Instance
@@ -39,17 +40,23 @@ async def form(w: World, name: str) -> None:
         catalogue = w.catalogue().pin(document.spec)
         mode = catalogue.mode_of(document.spec)
         counts = wanted_counts(group)
-        needs = [need_of(mode, catalogue, document, r, counts[r]) for r in roles_of(group)]
+        services = attached(document, w.store.caches)
+        needs = [
+            w.within_reach(need_of(mode, catalogue, document, r, counts[r]), document, services)
+            for r in roles_of(group)
+        ]
         await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
         seats = place(w.rooms(), needs, vendor=mode.vendor if mode else None)
         chosen = await connector_of(w, group, catalogue, document, seats)
         members = [
-            member(w, group, catalogue, document, seat, group.revision, chosen) for seat in seats
+            member(w, group, catalogue, document, seat, group.revision, chosen, services)
+            for seat in seats
         ]
         formed = Formed(
             revision=group.revision,
             document=document,
             recipe=catalogue.model_dump(mode="json"),
+            services=services,
         )
 
         def confirm(tx: Transaction, fresh: Group | None) -> bool:
@@ -76,11 +83,21 @@ async def add(w: World, name: str, role: str, count: int) -> None:
         document = _with_places(formed.document, group.document)
         need = need_of(mode, catalogue, document, role, count)
         need = replace(need, pins=_unused_pins(w, name, need))
+        need = w.within_reach(need, formed.document, formed.services)
         await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
         kind = group_type(w, group)
         seats = place_most(w.rooms(), need, vendor=mode.vendor if mode else None, only_type=kind)
         members = [
-            member(w, group, catalogue, formed.document, seat, formed.revision, group.connector)
+            member(
+                w,
+                group,
+                catalogue,
+                formed.document,
+                seat,
+                formed.revision,
+                group.connector,
+                formed.services,
+            )
             for seat in seats
         ]
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backend.adapters.http import HostHttp
 from backend.adapters.process import ProcessRuntime
 from backend.domain.bands import demand, resolve
+from backend.domain.caches import CacheDocument
 from backend.domain.decide import Timers
 from backend.domain.deployment import Deployment
 from backend.domain.group import Group
 from backend.domain.host import DEFAULT_PORTS, Host, HostFacts
 from backend.domain.mode import Catalogue, Mode
-from backend.domain.placement import Need, Room
+from backend.domain.placement import Need, Room, selects
+from backend.domain.revision import revision
 from backend.observe.health import HealthWatch
 from backend.observe.hosts import HostWatch
 from backend.observe.registry import RegistryWatch
@@ -48,6 +50,10 @@ class World:
     clock: Callable[[], float] = time.time
     placing: asyncio.Lock = field(default_factory=asyncio.Lock)
     release: Callable[[], None] = lambda: None
+
+    def revision(self, document: Deployment) -> str:
+        """The digest of what a document would be launched from now. Raises NotFound."""
+        return revision(document, self.catalogue(), self.store.caches)
 
     def room(self, name: str, router_of: str = "") -> Room:
         """What a host offers now: everything claimed or listening there is taken, and the ports
@@ -91,6 +97,17 @@ class World:
         )
         kept = {p for bands in homes for b in bands for p in b.ports}
         return frozenset(facts.listening | ours | claimed | kept)
+
+    def within_reach(
+        self, need: Need, document: Deployment, services: Mapping[str, CacheDocument]
+    ) -> Need:
+        """The need kept to the hosts that reach the cache service its role attaches to."""
+        cache = resolve(document.spec, need.role).extended_kv_cache
+        service = services.get(cache.service or "") if cache.kind == "service" else None
+        if service is None or service.spec.hosts is None:
+            return need
+        reach = (n for n, h in self.store.hosts.items() if selects(service.spec.hosts, n, h.labels))
+        return replace(need, within=frozenset(reach))
 
     def rooms(self, router_of: str = "") -> list[Room]:
         """Every host's room, by name."""

@@ -11,6 +11,8 @@ from backend.paths import Paths
 from backend.reconcile.reconciler import Reconciler
 from backend.reconcile.world import Defaults, World
 from backend.services.bus import Bus
+from backend.services.caches import Caches
+from backend.services.choices import Choices
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
@@ -42,3 +44,5 @@ class Backend:
     bus: Bus
     groups: Groups
     hosts: Hosts
+    caches: Caches
+    choices: Choices

@@ -12,7 +12,7 @@ from backend.domain.errors import Conflict, NotFound, PdError, Problem, Refused
 from backend.domain.group import Group, Instance, Restart
 from backend.domain.mode import membership
 from backend.domain.picture import group_view
-from backend.domain.revision import changes, revision
+from backend.domain.revision import changes
 from backend.domain.rules.routing import settled
 from backend.domain.rules.structure import scale_refusal
 from backend.domain.views import GroupView, ScaleResult
@@ -54,7 +54,7 @@ class Groups:
         doubts = tuple(p.sentence() for p in found if p.verdict == "unverified")
         name = document.name
         if dry_run:
-            digest = revision(document, self._world.catalogue())
+            digest = self._world.revision(document)
             return self._dry(document, digest)
         async with self._store.lock(name):
             old = self._store.groups.get(name)
@@ -94,7 +94,7 @@ class Groups:
         tx.event("saved", f"{new.name} is saved: {what}{more}", group=new.name, actor=actor)
 
     def _updated(self, old: Group | None, new: Deployment, now: float) -> Group:
-        return saved(old, new, revision(new, self._world.catalogue()), now)
+        return saved(old, new, self._world.revision(new), now)
 
     def _dry(self, document: Deployment, digest: str) -> GroupView:
 
@@ -261,7 +261,7 @@ class Groups:
         """After a start: a changed catalogue makes the groups it touches Config changed."""
         for group in list(self._store.groups.values()):
             try:
-                digest = revision(group.document, self._world.catalogue())
+                digest = self._world.revision(group.document)
             except PdError:
                 continue  # its mode left the catalogue: it runs on by its pinned recipe
             if digest == group.revision:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from backend.domain.caches import CacheDocument
 from backend.domain.group import Group, Instance
 from backend.domain.host import Host
 from backend.domain.views import EventView
@@ -79,6 +80,16 @@ class Transaction:
         self._write.statements.append(("DELETE FROM hosts WHERE name = ?", (name,)))
         self._write.hosts.add(name)
         self._write.apply.append(_dropper(self._store.hosts, name))
+
+    def put_cache(self, cache: CacheDocument) -> None:
+        """Add or replace a cache service."""
+        self._put("caches", "name", cache.name, cache.model_dump_json(by_alias=True))
+        self._write.apply.append(lambda: self._store.caches.__setitem__(cache.name, cache))
+
+    def drop_cache(self, name: str) -> None:
+        """Remove a cache service."""
+        self._write.statements.append(("DELETE FROM caches WHERE name = ?", (name,)))
+        self._write.apply.append(_dropper(self._store.caches, name))
 
     def put_group(self, group: Group) -> None:
         """Add or replace a group."""
@@ -166,6 +177,7 @@ class Store:
         self._clock = clock
         self.id = ""
         self.hosts: dict[str, Host] = {}
+        self.caches: dict[str, CacheDocument] = {}
         self.groups: dict[str, Group] = {}
         self.instances: dict[str, Instance] = {}
         self.intents: dict[str, Intent] = {}
@@ -186,6 +198,8 @@ class Store:
         self.id = row[0]
         for name, body in db.execute("SELECT name, body FROM hosts"):
             self.hosts[name] = Host.model_validate_json(body)
+        for name, body in db.execute("SELECT name, body FROM caches"):
+            self.caches[name] = CacheDocument.model_validate_json(body)
         for name, body in db.execute("SELECT name, body FROM groups"):
             self.groups[name] = Group.model_validate_json(body)
         for key, body in db.execute("SELECT id, body FROM instances"):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pdtui import __version__
-from pdtui.cli import groups, hosts, inventory
+from pdtui.cli import caches, groups, hosts, inventory
 from pdtui.cli.common import Options, guarded
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 groups.add_to(app)
 inventory.add_to(hosts.app)
 app.add_typer(hosts.app, name="hosts")
+app.add_typer(caches.app, name="caches")
 
 
 def _version(wanted: bool) -> None:

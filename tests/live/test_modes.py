@@ -131,10 +131,19 @@ async def test_ascend_forms_with_one_connector_for_its_life(lab: Lab) -> None:
     grown = await lab.until("chat", serving(1, 2))
     assert {t["kv_connector"] for t in await connectors(lab, grown)} == {"MooncakeConnectorV1"}
 
-    other = deployment(lab.model, "hybrid", mode="vllm-ascend-mooncake", engine="vllm-ascend")
+    other = deployment(
+        lab.model, "hybrid", mode="vllm-ascend-mooncake", engine="vllm-ascend",
+        extended_kv_cache={"kind": "in_process", "ram_ratio": 0.5},
+    )  # fmt: skip
     await lab.asked(lambda c: c.apply(other))
     hybrid = await lab.until("hybrid", serving(1, 1))
-    assert {t["kv_connector"] for t in await connectors(lab, hybrid)} == {"MooncakeHybridConnector"}
+    for folded in await connectors(lab, hybrid):
+        first, second = folded["kv_connector_extra_config"]["connectors"]
+        assert first["kv_connector"] == "MooncakeHybridConnector"
+        assert second == {
+            "kv_connector": "SimpleCPUOffloadConnector", "kv_role": "kv_both",
+            "kv_connector_extra_config": {"cpu_bytes_to_use_per_rank": 65536 * 2**20 // 2},
+        }  # fmt: skip
     await chat(hybrid)
 
 
@@ -264,3 +273,53 @@ async def test_custom_runs_one_command_by_role_and_asks_for_hands(lab: Lab) -> N
                            & {router.id})  # fmt: skip
     assert told.endpoint == grown.endpoint
     await chat(told)
+
+
+async def test_a_cache_service_is_kept_as_it_was_formed_with(lab: Lab) -> None:
+    """Members attach on hosts that reach it; a changed service waits for the restart."""
+    await lab.add_hosts()
+    service = {
+        "kind": "CacheService", "metadata": {"name": "store"},
+        "spec": {
+            "provider": "mooncake", "endpoint": "10.0.0.9:50051",
+            "settings": {"extra": {"lookup_rpc_port": 0}, "config_path": "/etc/store.json"},
+            "hosts": {"names": ["node2", "node3"]},
+        },
+    }  # fmt: skip
+    await lab.asked(lambda c: c.apply_cache(service))
+    document = deployment(
+        lab.model, mode="vllm-mooncake", extended_kv_cache={"kind": "service", "service": "store"}
+    )
+    await lab.asked(lambda c: c.apply(document))
+    formed = await lab.until("chat", serving(1, 1))
+    assert {m.host for m in formed.members if m.role != "router"} <= {"node2", "node3"}
+    for told in await connectors(lab, formed):
+        assert told["kv_load_failure_policy"] == "fail"
+        child = told["kv_connector_extra_config"]["connectors"][1]
+        assert child["kv_connector"] == "MooncakeStoreConnector"
+        assert child["kv_connector_extra_config"] == {"lookup_rpc_port": 0}
+    (decode,) = members(formed, "decode")
+    environ = Path(f"/proc/{decode.pid}/environ").read_bytes().decode().split("\0")
+    assert "MOONCAKE_CONFIG_PATH=/etc/store.json" in environ
+    await chat(formed)
+
+    service["spec"]["settings"]["extra"] = {"lookup_rpc_port": 7}  # type: ignore[index]
+    await lab.asked(lambda c: c.apply_cache(service))
+    assert (await lab.asked(lambda c: c.group("chat"))).config_changed
+    os.kill(decode.pid, signal.SIGKILL)
+    healed = await lab.until(
+        "chat",
+        lambda g: serving(1, 1)(g) and members(g, "decode")[0].generation == 2,
+    )
+    rpc = [
+        t["kv_connector_extra_config"]["connectors"][1]["kv_connector_extra_config"]
+        for t in await connectors(lab, healed)
+    ]
+    assert rpc == [{"lookup_rpc_port": 0}] * 2
+    await lab.asked(lambda c: c.restart("chat"))
+    anew = await lab.until("chat", lambda g: serving(1, 1)(g) and not g.config_changed)
+    rpc = [
+        t["kv_connector_extra_config"]["connectors"][1]["kv_connector_extra_config"]
+        for t in await connectors(lab, anew)
+    ]
+    assert rpc == [{"lookup_rpc_port": 7}] * 2

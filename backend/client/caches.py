@@ -1,0 +1,59 @@
+"""The client's questions on cache services and on which mode fits."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import TypeAdapter
+
+from backend.domain.views import CacheChoice, CacheView, ModeChoice
+
+
+class CacheCalls:
+    """What `HttpClient` asks of the routes on caches and mode choices."""
+
+    async def _call(
+        self, method: str, path: str, *, json: Any = None, params: dict[str, Any] | None = None
+    ) -> Any:
+        raise NotImplementedError
+
+    async def caches(self) -> tuple[CacheView, ...]:
+        """All cache services."""
+        body = await self._call("GET", "/caches")
+        return TypeAdapter(tuple[CacheView, ...]).validate_python(body)
+
+    async def cache_document(self, name: str) -> dict[str, Any]:
+        """The saved document of one."""
+        body: dict[str, Any] = await self._call("GET", f"/caches/{quote(name, safe='')}")
+        return body
+
+    async def cache_choices(
+        self, mode: str | None = None, role: str | None = None
+    ) -> tuple[CacheChoice, ...]:
+        """Every cache service, and why a role in a mode may not use it."""
+        asked = {"mode": mode, "role": role}
+        params = {k: v for k, v in asked.items() if v}
+        body = await self._call("GET", "/caches-choices", params=params)
+        return TypeAdapter(tuple[CacheChoice, ...]).validate_python(body)
+
+    async def apply_cache(self, document: dict[str, Any]) -> CacheView:
+        """Save a cache service."""
+        metadata = document.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        path = f"/caches/{quote(str(name or 'unnamed'), safe='')}"
+        return CacheView.model_validate(await self._call("PUT", path, json=document))
+
+    async def delete_cache(self, name: str) -> None:
+        """Forget a cache service that no deployment uses."""
+        await self._call("DELETE", f"/caches/{quote(name, safe='')}")
+
+    async def mode_choices(
+        self, document: dict[str, Any] | None = None, **about: str
+    ) -> tuple[ModeChoice, ...]:
+        """Which modes a deployment may take: of a document, or of `engine=` and `vendor=`."""
+        if document is not None:
+            body = await self._call("POST", "/mode-choices", json=document)
+        else:
+            body = await self._call("GET", "/mode-choices", params=about)
+        return TypeAdapter(tuple[ModeChoice, ...]).validate_python(body)
