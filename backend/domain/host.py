@@ -56,7 +56,8 @@ class Host(BaseModel):
 
 
 class Accelerator(BaseModel):
-    """One GPU or NPU chip. `memory_mib` is 0 where the tool does not say."""
+    """One GPU or NPU chip. `memory_mib` is 0 where the tool does not say; `mig` is set while the
+    card is cut into slices, which cannot carry a member of ours."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -65,6 +66,33 @@ class Accelerator(BaseModel):
     vendor: Vendor
     type: str
     memory_mib: int = 0
+    used_mib: int = 0
+    driver: str = ""
+    mig: bool = False
+
+
+class Use(BaseModel):
+    """A process that computes on an accelerator. `instance` is the one it runs for, as its own
+    environment says; empty where that is not ours or not readable."""
+
+    model_config = ConfigDict(frozen=True)
+
+    index: int
+    pid: int
+    name: str = ""
+    memory_mib: int = 0
+    user: str = ""
+    instance: str = ""
+
+    def text(self) -> str:
+        """The process as a person reads it."""
+        parts = [f"pid {self.pid}"]
+        if self.memory_mib:
+            parts.append(f"{self.memory_mib} MiB")
+        if self.user:
+            parts.append(self.user)
+        left = f", left over from {self.instance}" if self.instance else ""
+        return f"{self.name or 'a process'} ({', '.join(parts)}{left})"
 
 
 class Interface(BaseModel):
@@ -102,6 +130,7 @@ class HostFacts(BaseModel):
     home: str = ""
     accelerators: tuple[Accelerator, ...] = ()
     accelerator_note: str = ""
+    uses: tuple[Use, ...] = ()
     interfaces: tuple[Interface, ...] = ()
     listening: frozenset[int] = frozenset()
     ephemeral: tuple[int, int] = (32768, 60999)

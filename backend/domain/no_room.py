@@ -147,8 +147,10 @@ def _note(room: Room, needs: Sequence[Need], vendor: Vendor | None, only: str | 
     held = [f"{i} held by {room.busy[i]}" for i in wished if i in room.busy]
     held += [f"{i} not there" for i in wished if i not in there]
     asked = f" (asked for by number: {', '.join(held)})" if held else ""
+    foreign = [f"{i} by {who}" for i, who in sorted(room.foreign.items()) if i not in wished]
+    used = f" ({', '.join(foreign[:4])}{' …' if len(foreign) > 4 else ''})" if foreign else ""
     free = f"{len(room.free)} of {len(room.accelerators)} {'/'.join(kinds)} free"
-    return f"{room.host}: {free}{asked}, {ports}"
+    return f"{room.host}: {free}{asked}{used}, {ports}"
 
 
 def _ports_short(rooms: Sequence[Room], needs: Sequence[Need], types: Sequence[str]) -> str:

@@ -118,3 +118,17 @@ def accelerator_views(
         )
         for a in facts.accelerators
     )
+
+
+MIG_ON = "MIG (it is cut into slices)"
+
+
+def strangers(facts: HostFacts) -> dict[int, str]:
+    """Accelerators that somebody uses who claimed nothing, and who that is: any process that
+    computes there. A member's own processes are covered by its claim, which overrides this."""
+    held: dict[int, str] = {a.index: MIG_ON for a in facts.accelerators if a.mig}
+    for use in facts.uses:
+        others = sum(1 for u in facts.uses if u.index == use.index) - 1
+        more = f" and {others} more" if others else ""
+        held.setdefault(use.index, f"{use.text()}{more}")
+    return held

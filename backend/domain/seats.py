@@ -17,7 +17,8 @@ one try each; only pins and selectors that exclude each other do."""
 
 @dataclass(frozen=True)
 class Room:
-    """What one host offers. `why_not` says why it offers nothing (unreachable, key unknown)."""
+    """What one host offers. `why_not` says why it offers nothing (unreachable, key unknown);
+    `foreign` are those of the busy accelerators that a stranger uses, and who that is."""
 
     host: str
     address: str
@@ -28,6 +29,7 @@ class Room:
     labels: Mapping[str, str] = field(default_factory=dict)
     members: int = 0
     why_not: str = ""
+    foreign: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def free(self) -> tuple[Accelerator, ...]:

@@ -6,22 +6,18 @@ Nothing is invented: a tool's error becomes `accelerator_note`, never a device.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
 
-from backend.domain.host import Accelerator, HostFacts, Interface
-from backend.probes import npu
+from backend.domain.host import HostFacts, Interface
+from backend.probes import gpus, npu, uses
 from backend.steps import status
 from backend.steps.common import LIB
 
 SECTION = "== pdtui "
-
-_QUERY = "--query-gpu=index,uuid,name,memory.total --format=csv,noheader,nounits"
 
 SCRIPT = (
     LIB
@@ -72,16 +68,18 @@ if cd "$W/instances" 2>/dev/null; then
   set +f
   grep -H '' */claim /dev/null 2>/dev/null | sed 's/^/F /'
 fi
-part nvidia
-if command -v nvidia-smi >/dev/null 2>&1; then
-  bounded 15 nvidia-smi {_QUERY} 2>&1
-  printf '\n== status %s\n' "$?"
-fi
+"""
+    + gpus.SCRIPT
+    + r"""
 part npu
 if command -v npu-smi >/dev/null 2>&1; then
-  bounded 15 npu-smi info 2>&1
-  printf '\n== status %s\n' "$?"
+  said=$(bounded 15 npu-smi info 2>&1)
+  printf '%s\n\n== status %s\n' "$said" "$?"
   bounded 15 npu-smi info -m 2>&1
+  part npu-uses
+  printf '%s\n' "$said" | awk -F'|' '"""
+    + uses.NPU_APPS_AWK
+    + r"""' | whose
 fi
 part files
 shift
@@ -109,7 +107,10 @@ def sections(stdout: str) -> dict[str, str]:
 def parse(stdout: str, fallback_address: str = "") -> HostFacts:
     """The facts that the output holds. `fallback_address` stands in where it names no address."""
     part = sections(stdout)
-    gpus, note = nvidia(part.get("nvidia"))
+    cards, note = gpus.queried(part.get("nvidia"))
+    cards = gpus.with_more(cards, part.get("nvidia-more")) or gpus.tabled(
+        part.get("nvidia-table"), part.get("nvidia-list")
+    )
     npus, npu_note = npu.parse(part.get("npu"))
     interfaces = by_ip(part.get("ip", "")) or by_sys(part.get("net", ""))
     return HostFacts(
@@ -117,8 +118,10 @@ def parse(stdout: str, fallback_address: str = "") -> HostFacts:
         hostname=part.get("hostname", "").strip(),
         address=address(part.get("ssh", ""), interfaces, fallback_address),
         home=part.get("home", ""),
-        accelerators=gpus or npus,
+        accelerators=cards or npus,
         accelerator_note="; ".join(n for n in (note, npu_note) if n),
+        uses=uses.by_uuid(part.get("nvidia-uses"), cards)
+        or uses.by_chip(part.get("npu-uses"), part.get("npu", "").partition("== status")[0], npus),
         interfaces=interfaces,
         listening=frozenset(hex_ports(part.get("tcp", ""))),
         ephemeral=ephemeral(part.get("ephemeral", "")),
@@ -126,43 +129,6 @@ def parse(stdout: str, fallback_address: str = "") -> HostFacts:
         missing_tools=tuple(part.get("tools", "").split()),
         files=frozenset(part.get("files", "").splitlines()),
     )
-
-
-def nvidia(text: str | None) -> tuple[tuple[Accelerator, ...], str]:
-    """Accelerators from nvidia-smi's query, and what it said instead of some of them.
-
-    None or an empty text: there is no nvidia-smi. `[N/A]` memory counts as unknown (0).
-    """
-    if not text or not text.strip():
-        return (), ""
-    body, mark, code = text.rpartition("== status ")
-    if not mark:
-        body, code = text, "unknown, it did not end"
-    found, other = [], []
-    for line in body.splitlines():
-        fields = next(csv.reader(io.StringIO(line), skipinitialspace=True), [])
-        if len(fields) >= 4 and _COUNTED.match(fields[0].strip()):
-            # A name may hold commas; index and uuid stand before it, memory after it.
-            found.append(
-                Accelerator(
-                    index=int(fields[0]),
-                    uuid=fields[1].strip(),
-                    vendor="nvidia",
-                    type=", ".join(f.strip() for f in fields[2:-1]),
-                    memory_mib=_mib(fields[-1]),
-                )
-            )
-        elif line.strip():
-            other.append(line.strip())
-    code = code.strip()
-    if code != "0" and not other:
-        other.append(f"nvidia-smi ended with status {code}")
-    return tuple(sorted(found, key=lambda a: a.index)), "; ".join(other)[:500]
-
-
-def _mib(text: str) -> int:
-    number = text.strip().split(" ")[0]
-    return int(number) if _COUNTED.match(number) else 0
 
 
 def by_ip(text: str) -> tuple[Interface, ...]:

@@ -17,6 +17,7 @@ from backend.domain.deployment import Deployment
 from backend.domain.group import Group
 from backend.domain.host import DEFAULT_PORTS, Host, HostFacts
 from backend.domain.mode import Catalogue, Mode
+from backend.domain.picture import strangers
 from backend.domain.placement import Need, Room, selects
 from backend.domain.revision import revision
 from backend.observe.health import HealthWatch
@@ -64,11 +65,13 @@ class World:
             why = sight.problem.message if sight.problem else "not looked at yet"
             return Room(host=name, address=host.address, port_range=port_range, why_not=why)
         facts = sight.facts
+        busy = self.holders(name)
         return Room(
             host=name,
             address=host.service_address or facts.address,
             accelerators=facts.accelerators,
-            busy=self.holders(name),
+            busy=busy,
+            foreign={i: w for i, w in strangers(facts).items() if busy.get(i) == w},
             port_range=port_range,
             taken_ports=self._taken(name, facts, router_of),
             labels=host.labels,
@@ -76,9 +79,10 @@ class World:
         )
 
     def holders(self, name: str) -> dict[int, str]:
-        """Who holds each accelerator of a host: our instances, and claims of other owners."""
-        held: dict[int, str] = {}
+        """Who holds each accelerator of a host: our instances, claims of other owners, strangers'
+        processes; a card that MIG has cut up is held by its slices."""
         facts = self.hosts.sight(name).facts
+        held = strangers(facts) if facts else {}
         for claim in facts.claims if facts else ():
             if claim.instance not in self.store.instances:
                 held |= dict.fromkeys(claim.accelerators, claim.instance)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import getpass
 import socket
 from pathlib import Path
 
@@ -37,6 +39,37 @@ async def test_what_a_look_finds(pool: SshPool, host: Host, machine: Machine) ->
     assert facts.missing_tools == ()
     elsewhere = await look(pool, host.model_copy(update={"service_address": "10.1.1.1"}))
     assert elsewhere.address == "10.1.1.1"
+
+
+async def test_processes_on_an_accelerator_have_an_owner_and_an_instance(
+    pool: SshPool, host: Host, machine: Machine
+) -> None:
+    mine = await asyncio.create_subprocess_exec(
+        "sleep", "60", env={"PDTUI_INSTANCE": "chat-prefill-bcdf"}
+    )
+    other = await asyncio.create_subprocess_exec("sleep", "60", env={})
+    try:
+        tool(
+            machine, "nvidia-smi",
+            "case $* in\n"
+            "*query-gpu=index,uuid*) echo '0, GPU-1, H20, 97871'; echo '1, GPU-2, H20, 97871' ;;\n"
+            "*query-gpu=index,driver*) echo '1, 550.54, 7, Enabled' ;;\n"
+            f"*query-compute-apps*) echo 'GPU-2, {mine.pid}, 5, /opt/bin/python'\n"
+            f"  echo 'GPU-1, {other.pid}, [N/A], sleep'; echo 'GPU-1, 4194305, 5, gone' ;;\n"
+            "esac",
+        )  # fmt: skip
+        facts = await look(pool, host)
+    finally:
+        mine.kill()
+        other.kill()
+        await asyncio.gather(mine.wait(), other.wait())
+    who = getpass.getuser()
+    assert [(u.index, u.pid, u.name, u.user, u.instance, u.memory_mib) for u in facts.uses] == [
+        (0, other.pid, "sleep", who, "", 0),
+        (0, 4194305, "gone", "", "", 5),
+        (1, mine.pid, "python", who, "chat-prefill-bcdf", 5),
+    ]
+    assert [a.mig for a in facts.accelerators] == [False, True]
 
 
 async def test_a_broken_tool_costs_only_its_own_facts(

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from backend.domain.bands import BandDemand
 from backend.domain.deployment import HostSelector, Pin
 from backend.domain.errors import Problem, Refused
-from backend.domain.host import Accelerator, Vendor
+from backend.domain.host import Accelerator, HostFacts, Use, Vendor
 from backend.domain.instance import Band
+from backend.domain.picture import strangers
 from backend.domain.placement import Need, Room, Seat, place, place_most, selects
 from backend.domain.seats import SEARCH_LIMIT
 
@@ -365,3 +366,30 @@ def test_the_largest_group_is_placed_and_a_hopeless_one_given_up() -> None:
 )
 def test_selectors(selector: HostSelector | None, passes: bool) -> None:
     assert selects(selector, "a", {"rack": "1"}) is passes
+
+
+def test_strangers_count_as_busy_and_are_named() -> None:
+    """A process that claimed nothing, and a card that is cut into slices."""
+    cards = tuple(
+        Accelerator(index=i, uuid=f"GPU-{i}", vendor="nvidia", type="H100", mig=i == 3)
+        for i in range(4)
+    )
+    uses = (
+        Use(index=1, pid=77, name="python3", memory_mib=40000, user="bob"),
+        Use(index=1, pid=78, name="python3", user="bob"),
+        Use(index=2, pid=9, name="VLLM::Worker", instance="old-decode-bcdf"),
+    )
+    facts = HostFacts(boot_id="b", address="10.0.0.1", accelerators=cards, uses=uses)
+    held = strangers(facts)
+    assert held == {
+        1: "python3 (pid 77, 40000 MiB, bob) and 1 more",
+        2: "VLLM::Worker (pid 9, left over from old-decode-bcdf)",
+        3: "MIG (it is cut into slices)",
+    }
+    room = Room(host="a", address="10.0.0.1", accelerators=cards, busy=held, foreign=held)
+    with pytest.raises(Refused) as caught:
+        place([room], [Need(role="prefill", count=2, width=1, demands=HTTP)])
+    said = caught.value.problem.message
+    assert "1 of 4 H100 free" in said
+    assert "1 by python3 (pid 77, 40000 MiB, bob) and 1 more" in said
+    assert "3 by MIG" in said

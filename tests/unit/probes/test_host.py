@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from backend.domain.host import Claim, Interface
-from backend.probes.host import SECTION, address, by_ip, by_sys, nvidia, parse, sections
+from backend.probes.gpus import queried as nvidia
+from backend.probes.host import SECTION, address, by_ip, by_sys, parse, sections
 
 TOOLS = Path(__file__).parents[2] / "data" / "tools"
 ROWS = """\
