@@ -20,6 +20,7 @@ from backend.domain.views import (
     ScaleResult,
     Snapshot,
     SshAlias,
+    VersionView,
 )
 
 
@@ -55,6 +56,15 @@ class BackendClient(ABC):
     @abstractmethod
     async def apply(self, document: dict[str, Any], *, dry_run: bool = False) -> GroupView:
         """Save a document; `dry_run` judges it and stores nothing."""
+
+    @abstractmethod
+    async def check(self, document: dict[str, Any], *, every: bool = False) -> dict[str, Any]:
+        """Every finding about a document: `{"verdicts": [...], "skipped": [...]}`; nothing is
+        stored. Raises Invalid for what is no document."""
+
+    @abstractmethod
+    async def history(self, name: str) -> tuple[VersionView, ...]:
+        """Every saved document of a deployment, newest first."""
 
     @abstractmethod
     async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:

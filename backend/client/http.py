@@ -26,6 +26,7 @@ from backend.domain.views import (
     ScaleResult,
     Snapshot,
     SshAlias,
+    VersionView,
 )
 
 CALL_S = 60.0
@@ -155,6 +156,11 @@ class HttpClient(CacheCalls, BackendClient):
         params = {"every": every}
         body: dict[str, Any] = await self._call("POST", "/check", json=document, params=params)
         return body
+
+    async def history(self, name: str) -> tuple[VersionView, ...]:
+        """Every saved document, newest first."""
+        body = await self._call("GET", f"{_of(name)}/history")
+        return TypeAdapter(tuple[VersionView, ...]).validate_python(body)
 
     async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:
         """Set wanted members by role."""

@@ -164,8 +164,27 @@ class EventView(_View):
     message: str
 
 
+class RouterRow(_View):
+    """One row that a mode would generate for its router, as `backend.domain.rows.Row` has it.
+
+    `text` is a flag with its value, or the value of the variable `name`. `locked` rows are the
+    platform's. `options` are the values a flag takes, where they are few.
+    """
+
+    kind: Literal["connection", "tunable", "env"]
+    name: str
+    text: str
+    locked: bool = False
+    note: str = ""
+    options: tuple[str, ...] = ()
+
+
 class ModeView(_View):
-    """One mode of the catalogue, as pickers show it."""
+    """One mode of the catalogue, as pickers show it.
+
+    `rows` are what it would generate for the router; `unset` the router's other tunables, which
+    are passed only when somebody sets them.
+    """
 
     name: str
     title: str
@@ -174,6 +193,9 @@ class ModeView(_View):
     vendor: str | None = None
     membership: str
     origin: str = "built in"
+    rows: tuple[RouterRow, ...] = ()
+    unset: tuple[RouterRow, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class ModeChoice(_View):
@@ -245,6 +267,15 @@ class Snapshot(_View):
     groups: tuple[GroupView, ...] = ()
     hosts: tuple[HostView, ...] = ()
     events: tuple[EventView, ...] = ()
+
+
+class VersionView(_View):
+    """One saved document of a deployment: its version, when (epoch seconds) and by whom."""
+
+    version: int
+    at: float
+    actor: str
+    document: dict[str, Any]
 
 
 class Change(_View):

@@ -7,11 +7,12 @@ import logging
 
 from backend.domain.errors import NotFound, PdError
 from backend.domain.group import Group
+from backend.domain.mode import Mode
 from backend.domain.picture import group_view
 from backend.domain.recipes import pinned, pinned_mode
 from backend.domain.revision import changes
-from backend.domain.rows import effective_policies
-from backend.domain.views import Change, GroupView, HostView, ModeView, Snapshot
+from backend.domain.rows import effective_policies, prefilled_rows
+from backend.domain.views import Change, GroupView, HostView, ModeView, RouterRow, Snapshot
 from backend.observe.hosts import host_view
 from backend.reconcile.reconciler import Reconciler
 from backend.services.bus import Bus
@@ -116,18 +117,7 @@ class Pictures:
 
     def modes(self) -> tuple[ModeView, ...]:
         """The catalogue's modes."""
-        return tuple(
-            ModeView(
-                name=m.name,
-                title=m.title,
-                summary=m.summary,
-                engines=m.engines,
-                vendor=m.vendor,
-                membership=m.router.membership_update,
-                origin=m.origin,
-            )
-            for m in self._reconciler.world.catalogue().modes.values()
-        )
+        return tuple(mode_view(m) for m in self._reconciler.world.catalogue().modes.values())
 
     async def snapshot(self) -> Snapshot:
         """Everything there is, and the number to go on from."""
@@ -179,3 +169,43 @@ class Pictures:
 def reset(snapshot: Snapshot) -> Change:
     """The change that tells a subscriber to start over from here."""
     return Change(seq=snapshot.seq, kind="snapshot", body=snapshot.model_dump(mode="json"))
+
+
+def mode_view(mode: Mode) -> ModeView:
+    """A mode as pickers and forms show it."""
+    return ModeView(
+        name=mode.name,
+        title=mode.title,
+        summary=mode.summary,
+        engines=mode.engines,
+        vendor=mode.vendor,
+        membership=mode.router.membership_update,
+        origin=mode.origin,
+        rows=router_rows(mode),
+        unset=unset_rows(mode),
+        notes=mode.notes,
+    )
+
+
+def router_rows(mode: Mode) -> tuple[RouterRow, ...]:
+    """What the mode generates for its router, for a form."""
+    return tuple(
+        RouterRow(
+            kind="env" if r.kind == "env" else "tunable" if r.kind == "tunable" else "connection",
+            name=r.name,
+            text=r.text,
+            locked=r.locked,
+            note=r.tunable.note if r.tunable else "",
+            options=r.tunable.options if r.tunable else (),
+        )
+        for r in prefilled_rows(mode, "router")
+    )
+
+
+def unset_rows(mode: Mode) -> tuple[RouterRow, ...]:
+    """The router's tunables that the mode leaves to the router."""
+    return tuple(
+        RouterRow(kind="tunable", name=t.flag, text=t.flag, note=t.note, options=t.options)
+        for t in mode.router.tunables
+        if t.default is None
+    )
