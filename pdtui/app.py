@@ -119,6 +119,13 @@ class Console(App[None]):
         self.session.start()
         for problem in self._bad_keys:
             self.say(problem, "warn")
+        if any((self.state_dir / "drafts").glob("*.json")):
+            self.run_worker(self._offer_draft(), name="draft", group="draft", exit_on_error=False)
+
+    async def _offer_draft(self) -> None:
+        from pdtui.screens.form_keeper import offer_draft
+
+        await offer_draft(self)
 
     async def on_unmount(self) -> None:
         """Close the connection; the groups go on."""
@@ -130,6 +137,11 @@ class Console(App[None]):
         return self._clock()
 
     # what screens and commands ask
+
+    @property
+    def state_dir(self) -> Path:
+        """Where drafts and what is too long for the clipboard are kept."""
+        return self._state_dir or _state_dir()
 
     @property
     def read_only(self) -> bool:
@@ -241,6 +253,9 @@ class Console(App[None]):
         """To another area, which is as it was left."""
         if self.current_mode == area:
             while len(self.screen_stack) > 1:
+                top = self.screen
+                if isinstance(top, ConsoleScreen) and not top.may_leave():
+                    return
                 self.pop_screen()
         else:
             self.switch_mode(area)
@@ -281,7 +296,7 @@ class Console(App[None]):
         async def work() -> None:
             import asyncio
 
-            folder = self._state_dir or _state_dir()
+            folder = self.state_dir
             try:
                 said = await asyncio.to_thread(
                     clipboard.copy,
@@ -360,6 +375,7 @@ def run(
     theme: str | None = None,
     keys: Mapping[str, str] | None = None,
     ask_to_leave: bool = True,
+    state_dir: Path | None = None,
 ) -> int:
     """Show the console until it is left; returns the exit code.
 
@@ -369,7 +385,12 @@ def run(
     """
     use_glyphs(UNICODE if speaks_unicode(os.environ, sys.stdout.encoding) else ASCII)
     console = Console(
-        open_client, read_only=read_only, theme=theme, keys=keys, ask_to_leave=ask_to_leave
+        open_client,
+        read_only=read_only,
+        theme=theme,
+        keys=keys,
+        ask_to_leave=ask_to_leave,
+        state_dir=state_dir,
     )
     console.run()
     return console.return_code or 0

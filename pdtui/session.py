@@ -7,8 +7,16 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from backend.client.base import BackendClient
-from backend.domain.errors import NotFound, PdError, TimedOut
-from backend.domain.views import Change, EventView, GroupView, HostView, LogChunk
+from backend.domain.errors import NotFound, PdError, Problem, TimedOut
+from backend.domain.views import (
+    Change,
+    EventView,
+    GroupView,
+    HostView,
+    LogChunk,
+    ModeView,
+    VersionView,
+)
 from pdtui.i18n import tr
 from pdtui.present.numbers import NONE
 
@@ -228,6 +236,37 @@ class Session:
     def document(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
         """The stored document of a deployment."""
         self.call(f"document.{name}", lambda c: c.deployment(name), done)
+
+    def modes(self, done: Callable[[tuple[ModeView, ...]], None]) -> None:
+        """The catalogue's modes."""
+        self.call("modes", lambda c: c.modes(), done)
+
+    def history(self, name: str, done: Callable[[tuple[VersionView, ...]], None]) -> None:
+        """Every saved document of a deployment, newest first."""
+        self.call(f"history.{name}", lambda c: c.history(name), done)
+
+    def check(
+        self,
+        document: dict[str, Any],
+        done: Callable[[list[Problem]], None],
+        failed: Callable[[PdError], bool],
+    ) -> None:
+        """Every finding about a document; nothing is stored."""
+
+        async def ask(client: BackendClient) -> list[Problem]:
+            found = await client.check(document)
+            return [Problem.model_validate(v) for v in found["verdicts"]]
+
+        self.call("check", ask, done, failed=failed)
+
+    def apply(
+        self,
+        document: dict[str, Any],
+        done: Callable[[GroupView], None],
+        failed: Callable[[PdError], bool],
+    ) -> None:
+        """Save a document."""
+        self.call("apply", lambda c: c.apply(document), done, failed=failed)
 
     def test_host(self, name: str, done: Callable[[HostView], None]) -> None:
         """Look at a host now; an unknown key is offered for acceptance."""

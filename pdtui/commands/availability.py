@@ -129,6 +129,49 @@ def has_changes(ctx: Context) -> str | None:
     return None
 
 
+def can_edit(ctx: Context) -> str | None:
+    """A deployment on its way out is not edited."""
+    return _settled(ctx)
+
+
+def can_override(ctx: Context) -> str | None:
+    """Only a role's field that still inherits can be given a value of its own."""
+    item = ctx.item
+    if item is None or not item.field.inherits:
+        return tr("why.no_inherit")
+    return tr("why.own_already") if _is_set(ctx) else None
+
+
+def can_inherit(ctx: Context) -> str | None:
+    """Only a role's own value can be dropped for the deployment's."""
+    item = ctx.item
+    if item is None or not item.field.inherits:
+        return tr("why.no_inherit")
+    return None if _is_set(ctx) else tr("why.inherits_already")
+
+
+def _is_set(ctx: Context) -> bool:
+    return bool(ctx.form and ctx.item and ctx.form.marker(ctx.item.field) == "override")
+
+
+def can_add(ctx: Context) -> str | None:
+    """Rows are added to lists and environments."""
+    item = ctx.item
+    return None if item and item.field.kind in ("list", "env") else tr("why.no_list")
+
+
+def can_remove(ctx: Context) -> str | None:
+    """What is set can be taken out."""
+    item = ctx.item
+    if item is None or item.part not in ("field", "entry"):
+        return tr("why.nothing_set")
+    if item.marker in ("generated", "platform"):
+        return tr("why.generated")
+    if item.locked:
+        return tr("form.name_stays")
+    return tr("why.nothing_set") if item.marker in ("default", "inherit") else None
+
+
 def has_endpoint(ctx: Context) -> str | None:
     """The group must have a registered endpoint."""
     if reason := group(ctx):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pdtui.commands.form_handlers import FORM
 from pdtui.commands.model import Context
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
@@ -289,7 +290,24 @@ def _on_log(act: Callable[[LogScreen], None]) -> Handler:
     return run
 
 
+def new_deployment(console: Console, _: Context) -> None:
+    """An empty form, or the draft that was left."""
+    from pdtui.screens import form_keeper
+
+    form_keeper.new(console)
+
+
+def edit_deployment(console: Console, ctx: Context) -> None:
+    """The form on a stored document."""
+    from pdtui.screens import form_keeper
+
+    assert ctx.group is not None
+    form_keeper.edit(console, ctx.group.name)
+
+
 _GROUP: dict[str, Handler] = {
+    "new": new_deployment,
+    "edit": edit_deployment,
     "scale": scale,
     "more": _step(1),
     "fewer": _step(-1),
@@ -305,6 +323,7 @@ _GROUP: dict[str, Handler] = {
 }
 
 HANDLERS: dict[str, Handler] = {
+    **FORM,
     **{f"groups.{name}": handler for name, handler in _GROUP.items()},
     **{f"group.{name}": handler for name, handler in _GROUP.items()},
     "group.delete_member": delete_member,

@@ -104,6 +104,8 @@ _TOGETHER: tuple[frozenset[Scope], ...] = (
     frozenset({"app", "list", "events"}),
     frozenset({"app", "text", "describe"}),
     frozenset({"app", "text", "log"}),
+    frozenset({"app", "list", "form"}),
+    frozenset({"app", "text", "form"}),
 )
 
 

@@ -10,8 +10,11 @@ from pdtui.i18n import tr
 
 if TYPE_CHECKING:
     from backend.domain.views import EventView, GroupView, HostView, MemberView
+    from pdtui.state.form import Form, Item
 
-Scope = Literal["app", "list", "groups", "group", "hosts", "events", "text", "describe", "log"]
+Scope = Literal[
+    "app", "list", "groups", "group", "hosts", "events", "text", "describe", "log", "form"
+]
 Effect = Literal["read", "change", "destroy"]
 
 
@@ -29,6 +32,8 @@ class Context:
     log_instance: str | None = None
     log_generation: int = 0
     searching: bool = False
+    item: Item | None = None
+    form: Form | None = None
 
 
 WhyNot = Callable[[Context], str | None]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pdtui.i18n.en_commands import TEXT as _COMMANDS
+from pdtui.i18n.en_form import TEXT as _FORM
 
 TEXT: dict[str, str] = {
     **_COMMANDS,
+    **_FORM,
     # areas, columns
     "area.groups": "Groups",
     "area.hosts": "Hosts",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
-from pdtui.present.cells import Line, Span, line
+from pdtui.present.cells import Line, Span, Tone, line
 from pdtui.present.groups import ready_requests_lost
-from pdtui.present.numbers import count
+from pdtui.present.numbers import NONE, count
+from pdtui.present.status import glyphs
+from pdtui.state.document import get, masked, without
 
 if TYPE_CHECKING:
-    from backend.domain.views import GroupView
+    from backend.domain.views import GroupView, HostView
 
 
 def wanted(group: GroupView) -> dict[str, int]:
@@ -49,6 +51,83 @@ def scale(group: GroupView, counts: Mapping[str, int]) -> list[Line]:
     if moved:
         out.append(line(Span(tr(f"plan.router.{group.membership}"), "dim")))
     return out
+
+
+def apply(
+    document: Mapping[str, Any],
+    before: Mapping[str, Any] | None,
+    group: GroupView | None,
+    hosts: Sequence[HostView],
+) -> list[Line]:
+    """What saving a document starts or leaves alone, and the lines by which it differs.
+
+    `before` is the stored document, None for a new deployment.
+    """
+    out: list[Line] = []
+    if before is None:
+        out += _created(document, hosts)
+    elif group is None or group.status == "Stopped" or get(document, "spec.paused"):
+        out.append(line(tr("plan.apply.stopped")))
+    else:
+        same = counts_of(document).keys() == group.roles.keys() - {"router"}
+        only_counts = _launch(document) == _launch(before)
+        if not only_counts:
+            out.append(line(Span(tr("plan.apply.edit"), "warn")))
+        if same and counts_of(document) != counts_of(before):
+            out += scale(group, counts_of(document)) if only_counts else []
+            if not only_counts:
+                out.append(line(Span(tr("plan.apply.counts"), "warn")))
+    found: list[str] = []
+    if before is not None:
+        from pdtui.state.yamltext import diff  # YAML is not needed for the first frame
+
+        found = diff(masked(before), masked(document))
+    if found:
+        out += [(), line(Span(tr("plan.apply.diff"), "accent"))]
+        out += [diff_line(text) for text in found]
+    return out
+
+
+def diff_line(text: str) -> Line:
+    """One line of a comparison, toned by its mark."""
+    tone: Tone = "ok" if text[:1] == "+" else "bad" if text[:1] == "-" else "dim"
+    return line(Span("  " + (glyphs().more if text == "@" else text), tone))
+
+
+def counts_of(document: Mapping[str, Any]) -> dict[str, int]:
+    """The members a document wants, by role; what is no number counts as one."""
+    if get(document, "spec.disaggregation") is None:
+        wanted = {"replica": get(document, "spec.replicas")}
+    else:
+        wanted = {r: get(document, f"spec.roles.{r}.replicas") for r in ("prefill", "decode")}
+    return {r: n if isinstance(n, int) else 1 for r, n in wanted.items()}
+
+
+def _launch(document: Mapping[str, Any]) -> Any:
+    """The document without its counts: what decides how an instance is launched."""
+    for path in ("spec.replicas", "spec.roles.prefill.replicas", "spec.roles.decode.replicas"):
+        document = without(document, path)
+    return document.get("spec")
+
+
+def _created(document: Mapping[str, Any], hosts: Sequence[HostView]) -> list[Line]:
+    counts = counts_of(document)
+    roles = ", ".join(f"{word('role', r)} {n}" for r, n in counts.items())
+    out = [line(tr("plan.apply.new", roles=roles))]
+    default = get(document, "spec.accelerators")
+    width = {r: get(document, f"spec.roles.{r}.accelerators") for r in counts}
+    each = {r: w if isinstance(w, int) else default for r, w in width.items()}
+    needed = sum(counts[r] * (w if isinstance(w, int) else 1) for r, w in each.items())
+    out.append(line(Span(tr("plan.apply.needs", count=needed, free=free_on(hosts)), "dim")))
+    if "prefill" in counts:
+        out.append(line(Span(tr("plan.apply.router"), "dim")))
+    return out
+
+
+def free_on(hosts: Sequence[HostView]) -> str:
+    """The hosts that have free accelerators, with how many: `gpu-1 (2), gpu-3 (4)`."""
+    free = {h.name: sum(not a.held_by for a in h.accelerators) for h in hosts if h.state == "up"}
+    return ", ".join(f"{name} ({n})" for name, n in free.items() if n) or NONE
 
 
 def restart(group: GroupView) -> list[Line]:

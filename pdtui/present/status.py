@@ -26,6 +26,7 @@ class Glyphs:
     cursor: str = "▌"
     more: str = "…"
     rule: str = "─"
+    under: str = "━"
     arrow: str = "→"
     path: str = "›"
     dot: str = "·"
@@ -37,7 +38,7 @@ class Glyphs:
 UNICODE = Glyphs()
 ASCII = Glyphs(
     full="*", half="+", empty="o", fading="~", cross="x", warn="!", clock="@", cursor=">",
-    more="~", rule="-", arrow="->", path=">", dot="-", yes="y", up="^", spin="|/-\\",
+    more="~", rule="-", under="=", arrow="->", path=">", dot="-", yes="y", up="^", spin="|/-\\",
 )  # fmt: skip
 
 _chosen = UNICODE

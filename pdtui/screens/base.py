@@ -79,6 +79,10 @@ class ConsoleScreen(Screen[None]):
         elif len(self.console.screen_stack) > 1:
             self.console.pop_screen()
 
+    def may_leave(self) -> bool:
+        """Whether nothing is lost when this screen is closed; a screen that says no asks."""
+        return True
+
     def home_widget(self) -> Widget:
         """The widget that has the keys."""
         return self.query_one(ResourceTable)

@@ -182,6 +182,20 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
         self._move(self._places[key])
         return True
 
+    def cell_region(self, key: str, column: str) -> Region | None:
+        """Where a cell stands on the screen; None when it is out of sight."""
+        x = GUTTER
+        for shown in self._shown:
+            if shown.column.key == column:
+                break
+            x += shown.size + GAP
+        else:
+            return None
+        y = self._places.get(key, -1) + 1 - self.scroll_offset.y
+        if not 1 <= y < self.size.height:
+            return None
+        return Region(self.content_region.x + x, self.content_region.y + y, shown.size, 1)
+
     # keys
 
     def action_cursor_down(self) -> None:

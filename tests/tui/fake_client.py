@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from backend.client.base import BackendClient
-from backend.domain.errors import NotFound, PdError
+from backend.domain.errors import NotFound, PdError, Problem
 from backend.domain.views import (
     Change,
     EventView,
@@ -21,6 +21,7 @@ from backend.domain.views import (
     ScaleResult,
     Snapshot,
     SshAlias,
+    VersionView,
 )
 
 
@@ -45,6 +46,10 @@ class FakeClient(BackendClient):
         self.on_call: Callable[[tuple[Any, ...]], None] | None = None
         self.logs = dict(logs or {})
         self.closed = False
+        self.known_modes: tuple[ModeView, ...] = ()
+        self.versions: tuple[VersionView, ...] = ()
+        self.judge: Callable[[dict[str, Any]], Sequence[Problem]] | None = None
+        self.checked: list[dict[str, Any]] = []
         self._groups = {g.name: g for g in snapshot.groups}
         self._hosts = {h.name: h for h in snapshot.hosts}
         self._events = list(snapshot.events)
@@ -136,7 +141,22 @@ class FakeClient(BackendClient):
 
     async def apply(self, document: dict[str, Any], *, dry_run: bool = False) -> GroupView:
         self._did("apply", document, dry_run)
-        return self._groups[document["metadata"]["name"]]
+        name = document["metadata"]["name"]
+        if name not in self._groups:
+            from tests.tui.factories import running
+
+            self._groups[name] = running(name, version=1)
+        return self._groups[name]
+
+    async def check(self, document: dict[str, Any], *, every: bool = False) -> dict[str, Any]:
+        if error := self.errors.pop("check", None):
+            raise error
+        self.checked.append(document)
+        found = self.judge(document) if self.judge else []
+        return {"verdicts": [p.model_dump(mode="json") for p in found], "skipped": []}
+
+    async def history(self, name: str) -> tuple[VersionView, ...]:
+        return self.versions
 
     async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:
         self._did("scale", name, counts)
@@ -183,7 +203,7 @@ class FakeClient(BackendClient):
         return tuple(found[-limit:])
 
     async def modes(self) -> tuple[ModeView, ...]:
-        return ()
+        return self.known_modes
 
     async def hosts(self) -> tuple[HostView, ...]:
         return tuple(self._hosts.values())

@@ -1,0 +1,206 @@
+"""The deployment form as table rows, and what is said below it of the row under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pdtui.i18n import tr
+from pdtui.i18n.catalog import word
+from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, fit, line, plain
+from pdtui.present.problems import gravest, look, said
+from pdtui.present.status import glyphs
+from pdtui.state.document import HIDDEN, SECRET, get
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backend.domain.errors import Problem
+    from backend.domain.views import HostView
+    from pdtui.state.form import Form, Item, Marker, Tab
+
+_TONES: dict[Marker, Tone] = {
+    "set": "text", "default": "off", "inherit": "off", "override": "text", "generated": "off",
+    "changed": "warn", "own": "text", "platform": "off", "none": "dim",
+}  # fmt: skip
+_FROM: dict[Marker, Tone] = {"override": "accent", "own": "accent", "changed": "warn"}
+
+
+def columns() -> tuple[Column, ...]:
+    """A finding's mark, the field, its value, where that comes from, what is found."""
+    return (
+        Column("mark", "", least=1, most=1),
+        Column("field", tr("col.field"), least=20, most=26),
+        Column("value", tr("col.value"), least=24, most=120, shrink=True, grow=True),
+        Column("from", tr("col.from"), least=10, most=14),
+        Column("found", wide(tr("col.found"), 30), priority=1, least=30, most=70, shrink=True),
+    )
+
+
+def wide(title: str, size: int) -> str:
+    """A title that keeps its column from being narrower than `size` cells."""
+    return plain(fit((Span(title),), size))
+
+
+def rows(items: Iterable[Item], placed: Mapping[str, Sequence[Problem]]) -> list[Row]:
+    """One row an item; modes stand under a heading of their own."""
+    out: list[Row] = []
+    headed = False
+    for item in items:
+        if item.part == "mode" and not headed:
+            out.append(_heading("modes", tr("form.modes")))
+        if item.part != "mode" and headed:
+            out.append(_heading("settings", tr("form.settings")))
+        headed = item.part == "mode"
+        out.append(row(item, placed.get(item.key, ())))
+    return out
+
+
+def _heading(key: str, text: str) -> Row:
+    return Row(f"heading:{key}", (Cell.of(text, "accent"),), heading=True)
+
+
+def row(item: Item, problems: Sequence[Problem]) -> Row:
+    """One item."""
+    worst = gravest(problems)
+    found = Cell()
+    if worst:
+        found = Cell((Span(said(worst)[0], look(worst).tone),))
+    elif item.part == "mode":
+        found = Cell.of(item.note, "off" if item.locked else "dim")
+    elif item.note:
+        found = Cell.of(item.note, "off")
+    mark = Cell.of(look(worst).glyph, look(worst).tone) if worst else Cell()
+    return Row(item.key, (mark, _label(item), _value(item), _from(item), found))
+
+
+def _label(item: Item) -> Cell:
+    if item.part == "mode":
+        chosen = item.marker == "set"
+        glyph = glyphs().full if chosen else glyphs().empty
+        text = f"{glyph} {item.name or tr('form.mode.none')}"
+        return Cell.of(text, "off" if item.locked else "strong" if chosen else "text")
+    if item.part == "field":
+        return Cell.of(word("field", item.field.name), "text")
+    return Cell()
+
+
+def _value(item: Item) -> Cell:
+    tone = _TONES[item.marker]
+    if item.part == "mode":
+        return Cell.of(item.text or tr("form.mode.none.means"), "off" if item.locked else "dim")
+    if item.part == "add":
+        return Cell.of(f"+ {tr(f'form.add.{item.field.kind}')}", "off")
+    if item.part == "entry":
+        return Cell.of(f"  {shown(item)}", tone)
+    if item.field.kind in ("list", "env") and not item.text:
+        return Cell()
+    if not item.text:
+        return Cell.of(tr("form.empty") if item.marker == "override" else "-", "off")
+    return Cell.of(item.text, tone)
+
+
+def shown(item: Item) -> str:
+    """An entry's text, a secret's value hidden."""
+    name, equals, _ = item.text.partition("=")
+    if item.field.kind == "env" and equals and SECRET.search(name):
+        return f"{name}={HIDDEN}"
+    return item.text
+
+
+def _from(item: Item) -> Cell:
+    if item.part in ("add", "mode"):
+        return Cell.of(tr("form.not_for_engine") if item.locked else "", "off")
+    if item.part == "entry" and item.marker in ("set", "inherit"):
+        return Cell()
+    if item.part == "field" and item.field.path.startswith("spec.roles.router.parameters"):
+        return Cell()
+    return Cell.of(tr(f"marker.{item.marker}"), _FROM.get(item.marker, "off"))
+
+
+def about(
+    form: Form, item: Item | None, problems: Sequence[Problem], hosts: Sequence[HostView]
+) -> list[Line]:
+    """What is said of the row under the cursor: its findings first, then its meaning."""
+    if item is None:
+        return []
+    out: list[Line] = []
+    for problem in problems:
+        seen, (message, remedy) = look(problem), said(problem)
+        rest = (Span(f" {remedy}", "dim"),) if remedy else ()
+        out.append(line(Span(f"{seen.glyph} {seen.word}: {message}", seen.tone), *rest))
+    if item.part == "mode":
+        return [*out, *_about_mode(form, item)]
+    name = item.field.name
+    meaning = word("field_help", name)
+    if item.part == "entry" and item.note:
+        meaning = item.note[:1].upper() + item.note[1:]
+    if item.marker in ("generated", "platform", "changed"):
+        out.append(line(Span(tr(f"form.about.{item.marker}"), "dim")))
+    if item.options:
+        out.append(line(Span(tr("form.about.options", options=", ".join(item.options)), "dim")))
+    if meaning != name:
+        out.append(line(Span(meaning, "dim")))
+    if item.field.inherits:
+        out.append(_inherited(form, item))
+    if name in ("hosts", "placement") and hosts:
+        free = ", ".join(
+            f"{h.name} ({tr('host.free', count=sum(not a.held_by for a in h.accelerators))})"
+            for h in hosts
+        )
+        out.append(line(Span(tr("form.about.hosts", hosts=free), "dim")))
+    if name == "run_command" and form.membership == "manual" and form.mode_name:
+        out.append(line(Span(word("membership", "manual"), "warn")))
+    return out
+
+
+def _about_mode(form: Form, item: Item) -> list[Line]:
+    mode = next((m for m in form.modes if m.name == item.name), None)
+    if mode is None:
+        return [line(Span(tr("form.mode.none.help"), "dim"))]
+    out: list[Line] = []
+    if item.locked:
+        wanted = " / ".join(mode.engines)
+        text = tr("form.mode.other_engine", engines=wanted, engine=form.engine)
+        out.append(line(Span(text, "warn")))
+    out.append(line(Span(mode.summary or mode.title, "dim")))
+    out.append(line(Span(word("membership", mode.membership), "dim")))
+    return out
+
+
+def _inherited(form: Form, item: Item) -> Line:
+    from pdtui.state.words import written
+
+    if item.field.kind in ("list", "env"):
+        return line(Span(tr("form.about.whole"), "dim"))
+    value = written(item.field.kind, get(form.document, item.field.inherits)) or "-"
+    key = "form.about.overrides" if item.marker == "override" else "form.about.inherits"
+    return line(Span(tr(key, value=value), "dim"))
+
+
+def tabs(form: Form, problems: Sequence[Problem], at: Tab) -> list[tuple[Tab, Line]]:
+    """Each tab's label, with the number of its refusals and warnings."""
+    from pdtui.state.form import tab_of
+
+    out: list[tuple[Tab, Line]] = []
+    for tab in form.tabs:
+        here = [p for p in problems if tab_of(p.path) == tab] if tab != "yaml" else []
+        spans = [Span(word("tab", tab), "strong" if tab == at else "dim")]
+        for verdict in ("refused", "warning"):
+            if count := sum(p.verdict == verdict for p in here):
+                seen = look(next(p for p in here if p.verdict == verdict))
+                spans.append(Span(f" {seen.glyph}{count}", seen.tone))
+        out.append((tab, tuple(spans)))
+    return out
+
+
+def verdict_line(problems: Sequence[Problem], state: str) -> Line:
+    """How the document stands, on one line: what is refused, warned of, cannot be known."""
+    if state != "checked":
+        return line(Span(tr(f"form.{state}"), "off"))
+    parts: list[Span] = []
+    for verdict in ("refused", "warning", "unverified"):
+        if found := [p for p in problems if p.verdict == verdict]:
+            parts += [Span("  ")] if parts else []
+            parts.append(Span(f"{len(found)} {word('verdict', verdict)}", look(found[0]).tone))
+    return tuple(parts) or line(Span(f"{glyphs().yes} {tr('form.fine')}", "ok"))

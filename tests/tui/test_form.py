@@ -1,0 +1,405 @@
+"""The form on the screen: filled in by keys, judged live, saved by plan, kept over a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.domain.errors import Conflict, Refused
+from pdtui.screens.dialogs.confirm import Confirm, LineQuestion
+from pdtui.screens.form import FormScreen
+from pdtui.screens.group import GroupScreen
+from pdtui.screens.groups import GroupsScreen
+from tests.tui.catalogue import judged, modes
+from tests.tui.conftest import Driver, Start
+from tests.tui.factories import DOCUMENTS, LOGS, running, site
+from tests.tui.fake_client import FakeClient
+
+
+def client() -> FakeClient:
+    """A backend that judges by the shipped rules."""
+    made = FakeClient(site(), documents=DOCUMENTS, logs=LOGS)
+    made.known_modes = modes()
+    made.judge = judged
+    return made
+
+
+def form(d: Driver) -> FormScreen:
+    """The form on top."""
+    screen = d.console.screen
+    assert isinstance(screen, FormScreen)
+    return screen
+
+
+async def edit_qwen(d: Driver) -> None:
+    d.table.select("qwen3-32b")
+    await d.settle()
+    await d.press("E")
+    await checked(d)
+
+
+async def checked(d: Driver) -> None:
+    """Wait for the verdicts on what is written now."""
+    await d.until(lambda: form(d).state == "checked" and d.client.checked)
+    await d.settle()
+
+
+async def write(d: Driver, key: str, text: str) -> None:
+    """Go to a row and write its value anew."""
+    assert d.table.select(key)
+    await d.settle()
+    await d.press("enter")
+    await d.press("ctrl+u", "ctrl+k")
+    for letter in text:
+        await d.pilot.press(letter if letter not in "=" else "equals_sign")
+    await d.press("enter")
+
+
+async def test_a_2p1d_with_a_decode_override_by_keys_alone(start: Start) -> None:
+    async with start(client(), size=(80, 24)) as d:
+        await d.press("n")
+        await write(d, "metadata.name", "mine")
+        await write(d, "spec.model", "/data/m")
+        await d.press("right_square_bracket")
+        assert d.table.select("mode:vllm-nixl")
+        await d.press("enter")
+        assert form(d).form.mode_name == "vllm-nixl"
+        await d.press("right_square_bracket")
+        await write(d, "spec.roles.prefill.replicas", "2")
+        await d.press("right_square_bracket")
+        d.table.select("spec.roles.decode.parameters")
+        await d.settle()
+        await d.press("o", "n")
+        await d.pilot.press(*"--seed 1")
+        await d.press("enter")
+        await checked(d)
+        assert "no findings" in d.text
+        await d.press("W")
+        assert isinstance(d.console.screen, Confirm)
+        assert "prefill 2, decode 1" in d.words
+        await d.press("y")
+        await d.until(lambda: isinstance(d.console.screen, GroupScreen))
+        name, document, dry = d.client.calls[-1]
+        assert (name, dry) == ("apply", False)
+        assert document["metadata"] == {"name": "mine"}
+        assert document["spec"]["roles"]["decode"]["parameters"] == ["--seed", "1"]
+        assert d.console.screen.group_name == "mine"
+
+
+async def test_verdicts_come_beside_the_field_and_stop_the_save(start: Start) -> None:
+    async with start(client(), size=(160, 50)) as d:
+        await edit_qwen(d)
+        await d.press("tab", "tab", "tab")
+        await write(d, "spec.roles.decode.parameters[0]", "--max-model-len 4096")
+        await d.until(lambda: form(d).problems)
+        await d.settle()
+        assert "✗" in d.line("--max-model-len 4096")
+        assert "decode ✗1" in d.text
+        assert "1 refused" in d.text
+        await d.press("left_square_bracket", "W")
+        assert form(d).tab == "decode", "the save leads to what is refused"
+        assert d.client.calls == []
+        assert d.table.cursor_key == "spec.roles.decode.parameters[0]"
+        assert "Refused" in d.message
+
+
+async def test_refusals_of_the_save_are_shown_at_their_fields_and_nothing_is_lost(
+    start: Start,
+) -> None:
+    fake = client()
+    async with start(fake, size=(160, 50)) as d:
+        await edit_qwen(d)
+        await write(d, "spec.model", "/data/other")
+        await checked(d)
+        fake.errors["apply"] = Refused.of(
+            "host.kv_interface", "gpu-1 has several.", path="spec.roles.prefill.hosts"
+        )
+        await d.press("W", "y")
+        assert form(d).tab == "prefill"
+        assert d.table.cursor_key == "spec.roles.prefill.hosts"
+        assert "gpu-1 has several." in d.text
+        assert form(d).form.document["spec"]["model"] == "/data/other"
+
+
+async def test_a_lost_backend_keeps_the_form_and_judges_again_when_it_is_back(
+    start: Start,
+) -> None:
+    fake = client()
+    async with start(fake) as d:
+        await edit_qwen(d)
+        fake.connection(False)
+        await write(d, "spec.model", "/data/other")
+        await d.until(lambda: form(d).state == "unchecked")
+        await d.settle()
+        assert "not checked: no connection" in d.text
+        await d.press("W")
+        assert d.message == "Not connected to a backend."
+        fake.connection(True)
+        await d.until(lambda: form(d).state == "checked")
+        assert d.table.cursor_key == "spec.model"
+        assert form(d).form.document["spec"]["model"] == "/data/other"
+
+
+async def test_a_newer_version_and_a_taken_name_are_said(start: Start) -> None:
+    fake = client()
+    async with start(fake, size=(120, 40)) as d:
+        await edit_qwen(d)
+        await write(d, "spec.model", "/data/other")
+        fake.put(running(version=9))
+        await checked(d)
+        await d.press("W")
+        assert "Version 9 was saved since this form opened version 3" in d.words
+        await d.press("n", "D", "y")
+        await d.until(lambda: isinstance(d.console.screen, GroupsScreen))
+        await d.press("n")
+        await write(d, "metadata.name", "glm-5")
+        await checked(d)
+        assert "There is a deployment glm-5 already" in d.words
+
+
+async def test_inherit_override_and_remove_say_why_they_cannot(start: Start) -> None:
+    async with start(client(), size=(120, 40)) as d:
+        await edit_qwen(d)
+        await d.press("o")
+        assert d.message == "This field inherits nothing."
+        await d.press("tab", "tab")
+        d.table.select("spec.roles.prefill.env")
+        await d.settle()
+        await d.press("i")
+        assert d.message == "This is inherited already."
+        await d.press("o")
+        assert "own value" in d.line("Environment")
+        await d.press("i")
+        assert "inherited" in d.line("Environment")
+        await d.press("tab", "tab")
+        d.table.select("spec.roles.router.parameters~--policy")
+        await d.settle()
+        await d.press("X")
+        assert "cannot be removed" in d.message
+        d.table.select("spec.roles.router.parameters~--port")
+        await d.settle()
+        await d.press("enter")
+        assert "platform" in d.message
+
+
+async def test_a_mode_of_another_engine_says_why(start: Start) -> None:
+    async with start(client()) as d:
+        await edit_qwen(d)
+        await d.press("tab")
+        d.table.select("mode:sglang-nixl")
+        await d.settle()
+        await d.press("enter")
+        assert "sglang" in d.message
+        assert form(d).form.mode_name == "vllm-nixl"
+
+
+async def test_the_router_of_ones_own_is_manual_at_once(start: Start) -> None:
+    async with start(client(), size=(120, 40)) as d:
+        await edit_qwen(d)
+        await d.press("shift+tab", "shift+tab")
+        await write(d, "spec.roles.router.run_command", "my-router")
+        assert "manual: the operator updates the router" in d.words
+
+
+async def test_secrets_are_hidden_on_every_page(start: Start) -> None:
+    async with start(client(), size=(120, 40)) as d:
+        await edit_qwen(d)
+        d.table.select("spec.env+")
+        await d.settle()
+        await d.press("enter")
+        await d.pilot.press(*"HF_TOKEN", "equals_sign", *"hf_abc")
+        await d.press("enter")
+        assert "hf_abc" not in d.text
+        await d.press("P")
+        assert "HF_TOKEN" in d.text
+        assert "hf_abc" not in d.text
+        await d.press("escape", "Y")
+        assert "HF_TOKEN" in d.text
+        assert "hf_abc" not in d.text
+
+
+# the editor
+
+
+def editor(tmp_path: Path, script: str) -> str:
+    """A program that edits the file it is given."""
+    path = tmp_path / "editor.sh"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+async def test_the_document_goes_through_the_editor(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "VISUAL", editor(tmp_path, "sed -i 's/replicas: 2/replicas: 4/' \"$1\"; exit 0")
+    )
+    async with start(client()) as d:
+        await edit_qwen(d)
+        await d.press("E")
+        assert form(d).form.document["spec"]["roles"]["prefill"]["replicas"] == 4
+        assert form(d).tab == "deployment"
+
+
+async def test_text_that_is_no_yaml_is_kept_until_it_is_mended(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = editor(tmp_path, "printf 'spec: [1\\nmine: 2\\n' > \"$1\"")
+    monkeypatch.setenv("VISUAL", broken)
+    async with start(client(), size=(120, 40)) as d:
+        await edit_qwen(d)
+        before = form(d).form.document
+        await d.press("E")
+        assert "Cannot be read: 2:" in d.message
+        assert "mine: 2" in d.text
+        assert form(d).form.document == before
+        await d.press("W")
+        assert "cannot be read" in d.message
+        monkeypatch.setenv("VISUAL", editor(tmp_path, 'grep -q mine "$1" && echo \'{}\' > "$1"'))
+        await d.press("E")
+        assert form(d).bad_text == ""
+        assert form(d).form.document == {}
+
+
+async def test_an_editor_that_fails_changes_nothing(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISUAL", editor(tmp_path, 'echo gone > "$1"; exit 3'))
+    async with start(client()) as d:
+        await edit_qwen(d)
+        before = form(d).form
+        await d.press("E")
+        assert "exit code 3" in d.message
+        assert form(d).form == before
+
+
+# drafts
+
+
+def files(folder: Path) -> list[Path]:
+    return list((folder / "drafts").glob("*.json"))
+
+
+def abandoned(folder: Path, **more: Any) -> None:
+    """What a console that died left behind."""
+    (folder / "drafts").mkdir()
+    body = {
+        "document": {"metadata": {"name": "lost"}, "spec": {"model": "/m", "engine": "vllm"}},
+        "original": None,
+        "version": 0,
+        "saved": 1_779_999_940.0,
+        "owner": 0,
+        "text": "",
+        **more,
+    }
+    (folder / "drafts" / "1-a.json").write_text(json.dumps(body))
+
+
+async def test_what_is_written_is_on_disk_for_its_owner_alone(start: Start, tmp_path: Path) -> None:
+    async with start(client()) as d:
+        await edit_qwen(d)
+        await write(d, "spec.model", "/data/other")
+        await d.until(lambda: files(tmp_path))
+        await d.settle()
+        (path,) = files(tmp_path)
+        body = json.loads(path.read_text())
+        assert body["document"]["spec"]["model"] == "/data/other"
+        assert body["owner"] == os.getpid()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        await d.press("D", "y")
+        await d.until(lambda: not files(tmp_path))
+
+
+async def test_a_draft_of_a_dead_console_is_offered_and_taken_up(
+    start: Start, tmp_path: Path
+) -> None:
+    abandoned(tmp_path)
+    async with start(client()) as d:
+        await d.until(lambda: isinstance(d.console.screen, LineQuestion))
+        assert "A draft of lost was left 1m00s ago" in d.words
+        await d.press("y")
+        await d.until(lambda: isinstance(d.console.screen, FormScreen))
+        assert form(d).form.name == "lost"
+
+
+async def test_a_refused_draft_stays_and_n_offers_it_again(start: Start, tmp_path: Path) -> None:
+    abandoned(tmp_path)
+    async with start(client()) as d:
+        await d.until(lambda: isinstance(d.console.screen, LineQuestion))
+        await d.press("n")
+        await d.press("n")
+        assert isinstance(d.console.screen, LineQuestion)
+        await d.press("n")
+        assert form(d).form.name == ""
+        assert len(files(tmp_path)) == 1
+
+
+async def test_the_draft_of_a_living_console_is_left_alone(start: Start, tmp_path: Path) -> None:
+    abandoned(tmp_path, owner=os.getppid())
+    async with start(client()) as d:
+        await d.press("n")
+        assert form(d).form.name == ""
+
+
+async def test_leaving_asks_and_keeps_the_draft(start: Start, tmp_path: Path) -> None:
+    async with start(client()) as d:
+        await edit_qwen(d)
+        await write(d, "spec.model", "/data/other")
+        await d.press("1")
+        assert isinstance(d.console.screen, Confirm), "also when another area is asked for"
+        await d.press("n")
+        assert isinstance(d.console.screen, FormScreen)
+        await d.press("escape", "y")
+        assert isinstance(d.console.screen, GroupsScreen)
+        await d.until(lambda: files(tmp_path))
+        await d.press("n", "y")
+        assert form(d).form.document["spec"]["model"] == "/data/other"
+
+
+async def test_an_unchanged_form_closes_without_a_word(start: Start, tmp_path: Path) -> None:
+    async with start(client()) as d:
+        await edit_qwen(d)
+        await d.press("W")
+        assert d.message == "Nothing was changed."
+        await d.press("escape")
+        assert isinstance(d.console.screen, GroupsScreen)
+        assert files(tmp_path) == []
+
+
+async def test_a_conflict_at_the_save_keeps_the_form(start: Start) -> None:
+    fake = client()
+    async with start(fake) as d:
+        await edit_qwen(d)
+        await write(d, "spec.model", "/data/other")
+        await checked(d)
+        fake.errors["apply"] = Conflict.of("life.deleting", "It is being deleted.")
+        await d.press("W", "y")
+        assert isinstance(d.console.screen, FormScreen)
+
+
+async def test_the_box_follows_its_cell_through_a_resize(start: Start) -> None:
+    async with start(client(), size=(80, 24)) as d:
+        await edit_qwen(d)
+        d.table.select("spec.model")
+        await d.settle()
+        await d.press("enter", "x")
+        for size in ((60, 20), (300, 80), (80, 24)):
+            await d.pilot.resize_terminal(*size)
+            await d.settle()
+            assert "/data/models/Qwen3-32Bx" in d.line("Model")
+        await d.press("enter")
+        assert form(d).form.document["spec"]["model"] == "/data/models/Qwen3-32Bx"
+
+
+async def test_tabs_are_clicked(start: Start) -> None:
+    async with start(client(), size=(100, 30)) as d:
+        await edit_qwen(d)
+        await d.pilot.click("#tabs", offset=(20, 0))
+        await d.settle()
+        assert form(d).tab == "disaggregation"
