@@ -81,7 +81,8 @@ def accelerators(s: Subject) -> Iterator[Problem]:
             continue
         ranks = (sizes[0] or 1) * (sizes[1] or 1)
         if ranks > width:
-            yield finding("structure.accelerators", "", side.where("tensor_parallel"),
+            yield finding("structure.accelerators", "",
+                          side.where("tensor_parallel", "accelerators"),
                           role=side.name, tensor=sizes[0], pipeline=sizes[1], ranks=ranks,
                           accelerators=width)  # fmt: skip
 
@@ -101,18 +102,21 @@ def failure_policy(s: Subject) -> Iterator[Problem]:
 
 def shadowed(s: Subject) -> Iterator[Problem]:
     """A role's variable or argument that the mode sets as well: the role's own wins."""
+    told: set[str] = set()
     for side in s.sides if s.paired else ():
         recipe = s.mode.role(side.name) if s.mode else None
-        if recipe is None or not s.mode or not s.mode.injects:
+        if recipe is None or not s.mode:
             continue
         for name in recipe.env:
-            if name in side.role.env:
-                yield finding("mode.shadowed", "env", f"{side.path('env')}.{name}", "warning",
-                              role=side.name, name=name, mode=s.mode.name,
-                              theirs=recipe.env[name])  # fmt: skip
+            path = f"{side.path('env')}.{name}"
+            if name in side.role.env and path not in told:
+                told.add(path)
+                yield finding("mode.shadowed", "env", path, "warning", role=side.name,
+                              name=name, mode=s.mode.name, theirs=recipe.env[name])  # fmt: skip
         for seen in occurrences(recipe.args):
             written = side.flag(seen.key)
-            if written is not None:
+            if written is not None and written.path not in told:
+                told.add(written.path)
                 yield finding("mode.shadowed", "flag", written.path, "warning", role=side.name,
                               name=f"--{seen.key}", mode=s.mode.name, value=written.value,
                               theirs=seen.value)  # fmt: skip

@@ -53,8 +53,8 @@ def _lengths_agree(s: Subject, p: Length, d: Length) -> bool:
         return False
     if p.kind == "auto":  # fitted to the memory that the weights leave, so by degree
         return s.prefill.degree("tensor") == s.decode.degree("tensor")
-    same_model = (s.prefill.model, s.prefill.overrides) == (s.decode.model, s.decode.overrides)
-    return p.kind != "silent" or (same_model and s.prefill.role.engine == s.decode.role.engine)
+    alike = [(side.role.engine, side.overrides) for side in s.sides]
+    return p.kind != "silent" or alike[0] == alike[1]
 
 
 def _flag(s: Subject) -> str:
@@ -174,7 +174,8 @@ def tp_divisibility(s: Subject) -> Iterator[Problem]:
     for side in s.sides:
         size, heads = side.degree("tensor"), side.number("num_attention_heads", "n_head")
         if size is not None and heads is not None and heads % size:
-            yield finding("pairing.tp_divisibility", "heads", side.where("tensor_parallel"),
+            yield finding("pairing.tp_divisibility", "heads",
+                          side.where("tensor_parallel", "accelerators"),
                           role=side.name, size=size, heads=heads)  # fmt: skip
     if s.mode is None or not s.mode.pairing.divisible:
         return

@@ -63,14 +63,14 @@ class Subject:
         return pairing is not None and factor in (*pairing.must_agree, *pairing.handshake)
 
     def path(self, factor: str = "", field: str = "parameters") -> str:
-        """Where a difference is best mended: the flag a role wrote for itself, decode's first,
-        then the field a role set for itself, then the deployment's."""
+        """Where a difference is best mended: in what a role set for itself, decode's first, then
+        in the deployment's; the flag itself where it is written there."""
         ordered = (self.decode, self.prefill)
-        found = [(s, s.written(factor)) for s in ordered] if factor else []
-        for side, written in found:
+        for side in ordered:
+            written = side.written(factor) if factor else None
             if written is not None and written.path.startswith(f"spec.roles.{side.name}."):
                 return written.path
-        own = next((s for s in ordered if field not in s.role.inherited), None)
-        if own is not None:
-            return own.path(field)
-        return next((w.path for _, w in found if w is not None), f"spec.{field}")
+            if field not in side.role.inherited:
+                return side.path(field)
+        found = (side.written(factor) for side in ordered) if factor else ()
+        return next((w.path for w in found if w is not None), f"spec.{field}")

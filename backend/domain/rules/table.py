@@ -216,16 +216,21 @@ def judge(document: Deployment, known: Known, *, every: bool = False) -> tuple[P
     let_through = {name for name in (pd.allow if pd else ()) if _can_be_allowed(name)}
     asked = [rule for rule in RULES if _asked(rule, subject)]
     ids = {rule.id for rule in asked}
-    found: list[Problem] = []
+    found: dict[str, Problem] = {}
     for check in dict.fromkeys(c for rule in asked for c in rule.checks):
         for problem in check(subject):
             if problem.rule not in BY_ID:
                 raise KeyError(f"{problem.rule} is not in the table of rules")
             if problem.rule in ids:
-                found.append(_let(problem, let_through))
-    if every:
-        found += _fine(asked, found)
-    return tuple(sorted(found, key=lambda p: ORDER[p.verdict]))
+                found.setdefault(_once(problem), _let(problem, let_through))
+    fine = _fine(asked, found.values()) if every else []
+    return tuple(sorted([*found.values(), *fine], key=lambda p: ORDER[p.verdict]))
+
+
+def _once(problem: Problem) -> str:
+    """Alike for a finding that both roles give about one field they inherit."""
+    rest = {k: v for k, v in problem.values.items() if k != "role"}
+    return repr((problem.rule, problem.case, problem.path, sorted(rest.items())))
 
 
 def _asked(rule: Rule, subject: Subject) -> bool:

@@ -122,6 +122,13 @@ def _path(s: Subject, side: Side) -> str:
     return side.path("parameters")
 
 
+def _own_path(s: Subject, decode: Transfer) -> str:
+    """Where the connectors' difference is written: decode's own, else prefill's."""
+    pd = s.spec.disaggregation
+    extra = bool(pd and pd.connector_extra.decode)
+    return _path(s, s.decode if decode.own or extra else s.prefill)
+
+
 def connector(s: Subject) -> Iterator[Problem]:
     """Each role's connector can be read and faces the right way, and both are of one kind."""
     if not s.paired:
@@ -132,10 +139,10 @@ def connector(s: Subject) -> Iterator[Problem]:
     p, d = found["prefill"], found["decode"]
     if p.state != "known" or d.state != "known":
         if "unknown" in (p.state, d.state) and p.name != d.name:
-            path = _path(s, s.decode if d.own else s.prefill)
+            path = _own_path(s, d)
             yield finding(RULE, "unknown", path, "unverified", prefill=p.name, decode=d.name)
         return
-    path = _path(s, s.decode if d.own or not p.own else s.prefill)
+    path = _own_path(s, d)
     if p.name != d.name:
         yield finding(RULE, "kinds", path, prefill=p.name, decode=d.name)
         return
