@@ -8,12 +8,14 @@ import contextlib
 import fcntl
 import json
 import logging
+import math
 import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import IO
@@ -22,7 +24,8 @@ import uvicorn
 
 from backend.api.app import create_app
 from backend.bootstrap import build
-from backend.domain.errors import Conflict, PdError
+from backend.domain.decide import Timers
+from backend.domain.errors import Conflict, Invalid, PdError
 from backend.domain.host import DEFAULT_PORTS
 from backend.logsetup import log_to
 from backend.paths import Paths
@@ -129,6 +132,32 @@ def version() -> str:
         return "0+unknown"
 
 
+def timers(env: Mapping[str, str]) -> Timers:
+    """Patience as the environment sets it: `PDTUI_<TIMER>`, for example `PDTUI_START_LIMIT_S=900`.
+
+    Raises Invalid for a value that is no positive number of seconds.
+    """
+    found = {}
+    for timer in fields(Timers):
+        name = f"PDTUI_{timer.name.upper()}"
+        text = env.get(name)
+        if not text:
+            continue
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = math.nan
+        if not 0 <= seconds < math.inf:
+            raise Invalid.of(
+                "settings.timer",
+                f"{name} is {text!r}, which is no number of seconds.",
+                values={"name": name, "value": text},
+                remedy="Give seconds, for example 900, or leave it unset.",
+            )
+        found[timer.name] = seconds
+    return Timers(**found)
+
+
 def run(
     *,
     state_dir: Path | None = None,
@@ -143,7 +172,7 @@ def run(
         with ownership(paths):
             log_to(paths.log)
             defaults = Defaults(ports or DEFAULT_PORTS, kv_transfer_ifname)
-            settings = Settings(embedded=embedded, defaults=defaults)
+            settings = Settings(embedded=embedded, defaults=defaults, timers=timers(os.environ))
             asyncio.run(serve(paths, settings))
     except PdError as error:
         if embedded:

@@ -6,6 +6,7 @@ from backend.domain.decide import tearing_down, wanted_counts
 from backend.domain.group import Endpoint, Formed, Group, Instance
 from backend.domain.instance import ProcessStatus
 from backend.domain.layout import Chosen
+from backend.domain.transitions import BACKOFF_S
 
 
 def started(fresh: Instance, generation: int, status: ProcessStatus, now: float) -> Instance | None:
@@ -111,3 +112,18 @@ def reformed(group: Group) -> Group:
     elif group.restart is not None:
         update["restart"] = group.restart.model_copy(update={"step": "start"})
     return group.model_copy(update=update)
+
+
+def rebased(instance: Instance, now: float) -> Instance:
+    """The instance with no time ahead of `now`: the clock was set back while nobody watched.
+
+    A restart that waits, waits no longer than the longest back-off.
+    """
+    update: dict[str, float] = {}
+    if instance.since > now:
+        update["since"] = now
+    if instance.draining_since is not None and instance.draining_since > now:
+        update["draining_since"] = now
+    if instance.next_start is not None and instance.next_start > now + BACKOFF_S[-1]:
+        update["next_start"] = now + BACKOFF_S[-1]
+    return instance.model_copy(update=update) if update else instance

@@ -23,6 +23,7 @@ Kind = Literal[
     "create_router",
     "start",        # start the instance's present generation on its host
     "respawn",      # next generation of an ended instance
+    "kill",         # end a wedged start for good and all; it is respawned as one that ended
     "replace",      # end a living router and start its next generation with the present peers
     "drain",        # take the instance out of service; it stops once idle
     "stop",         # end the instance, confirm it gone, forget it
@@ -58,13 +59,19 @@ class Action:
 
 @dataclass(frozen=True)
 class Timers:
-    """Seconds of patience, each a setting."""
+    """Seconds of patience, each a setting.
+
+    A start that has not answered within `start_limit_s`, and an instance that stopped answering
+    for `hang_limit_s` while its process lives, count as ended: they are killed and started again.
+    """
 
     first_router_wait_s: float = 120.0
     batch_window_s: float = 2.0
     drain_cap_s: float = 60.0
     drain_settle_s: float = 1.0
     placement_retry_s: float = 5.0
+    start_limit_s: float = 1800.0
+    hang_limit_s: float = 300.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class Registry:
 
 @dataclass(frozen=True)
 class Picture:
-    """Everything `decide` looks at."""
+    """Everything `decide` looks at. `began` is when this backend began to watch."""
 
     group: Group
     instances: Sequence[Instance]
@@ -87,6 +94,7 @@ class Picture:
     retry_at: Mapping[str, float] = field(default_factory=dict)
     now: float = 0.0
     timers: Timers = Timers()
+    began: float = 0.0
 
     def of(self, role: str) -> list[Instance]:
         """Instances of a role that are not on their way out."""
@@ -210,6 +218,16 @@ def _member(p: Picture, instance: Instance, out: Decision) -> None:
         _due(p, Action("start", instance.id), out)
     elif instance.state == "exited":
         _respawn(p, instance, out)
+    else:
+        _wedged(p, instance, out)
+
+
+def _wedged(p: Picture, instance: Instance, out: Decision) -> None:
+    """Kill what lives without answering for longer than it may."""
+    limits = {"starting": p.timers.start_limit_s, "unhealthy": p.timers.hang_limit_s}
+    if instance.state in limits:
+        watched = max(instance.since, p.began)  # it may have answered while nobody asked
+        _due(p, Action("kill", instance.id), out, watched + limits[instance.state])
 
 
 def _due(p: Picture, action: Action, out: Decision, earliest: float = 0.0) -> None:
@@ -299,6 +317,8 @@ def _router(p: Picture, out: Decision) -> None:
         _respawn(p, router, out)
     elif router.state == "ready":
         _serving_router(p, router, out, paired)
+    else:
+        _wedged(p, router, out)
 
 
 def registered_by(group: Group, router: Instance | None) -> bool:

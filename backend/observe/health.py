@@ -16,6 +16,7 @@ from backend.adapters.ssh.pool import SshPool
 from backend.domain.errors import PdError
 from backend.domain.group import Instance
 from backend.domain.host import Host
+from backend.store.clock import steady
 from backend.store.store import Store
 
 
@@ -79,10 +80,10 @@ class HealthWatch:
         pool: SshPool,
         on_change: Callable[[str], None],
         pace: HealthPace | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._store, self._http, self._pool = store, http, pool
-        self._clock = clock
+        self._clock = clock or steady()
         self._on_change = on_change
         self._pace = pace or HealthPace()
         self._tasks: dict[str, asyncio.Task[None]] = {}

@@ -170,6 +170,30 @@ async def replace_router(w: World, key: str) -> None:
         )
 
 
+async def kill(w: World, key: str) -> None:
+    """End a wedged start with SIGKILL, orphans included; it then counts as one that ended.
+
+    Raises RemoteFailed while something of it still lives, HostError when the host cannot be asked.
+    """
+    instance = w.store.instances[key]
+    waited = w.clock() - instance.since
+    async with w.store.lock(instance.group), w.store.write() as tx:
+        word = "since its start" if instance.state == "starting" else "while its process lives"
+        tx.event(
+            "wedged",
+            f"{key} has not answered for {waited:.0f} s {word}; it is killed and started again",
+            group=instance.group,
+            instance=key,
+            host=instance.host,
+            level="error",
+        )
+    host = w.store.hosts[instance.host]
+    result = await w.runtime.stop(host, key, 0.0)
+    if not result.gone:
+        raise _still_alive(instance, result.survivors)
+    w.hosts.hint(host.name)
+
+
 async def drain(w: World, key: str) -> None:
     """Take an instance out of service; it is stopped once it holds no request any more."""
     async with w.store.lock(w.store.instances[key].group), w.store.write() as tx:
@@ -222,12 +246,7 @@ async def _end(w: World, instance: Instance, key: str) -> None:
     grace = instance.launch.stop_grace_s if instance.launch else ORPHAN_GRACE_S
     result = await w.runtime.stop(host, instance.id, grace)
     if not result.gone:
-        raise RemoteFailed.of(
-            "life.still_alive",
-            f"{result.survivors} processes of {instance.id} still live on {host.name}.",
-            values={"host": host.name, "instance": instance.id, "survivors": result.survivors},
-            remedy="Look at them on the host: a process in uninterruptible sleep needs a reboot.",
-        )
+        raise _still_alive(instance, result.survivors)
     busy = await w.runtime.ports_free(host, instance.ports)
     if busy:
         raise RemoteFailed.of(
@@ -238,3 +257,12 @@ async def _end(w: World, instance: Instance, key: str) -> None:
             remedy="Another program took them, or a child escaped: end what listens there.",
         )
     crash.reached(f"effect:{key}")
+
+
+def _still_alive(instance: Instance, survivors: int) -> RemoteFailed:
+    return RemoteFailed.of(
+        "life.still_alive",
+        f"{survivors} processes of {instance.id} still live on {instance.host}.",
+        values={"host": instance.host, "instance": instance.id, "survivors": survivors},
+        remedy="Look at them on the host: a process in uninterruptible sleep needs a reboot.",
+    )

@@ -85,6 +85,7 @@ class GroupLoop:
             retry_at=self._retry_at,
             now=self.world.clock(),
             timers=self.world.timers,
+            began=self.world.began,
         )
 
     def _mode(self, group: Group):  # type: ignore[no-untyped-def]
@@ -184,6 +185,7 @@ class GroupLoop:
         by_instance: dict[str, Callable[[World, str], Awaitable[None]]] = {
             "start": living.start,
             "respawn": living.respawn,
+            "kill": living.kill,
             "replace": living.replace_router,
             "drain": living.drain,
             "stop": living.stop,

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from functools import partial
 
+from backend.domain import acts
 from backend.domain.errors import PdError
 from backend.reconcile import crash, placing
 from backend.reconcile.loop import GroupLoop
@@ -32,11 +33,22 @@ class Reconciler:
     async def start(self) -> None:
         """Let go of what was half placed when we last died, then begin every loop."""
         await placing.recover(self.world)
+        await self._rebase()
         self.world.store.listeners.append(self._on_touched)
         self.world.hosts.sync()
         self._janitor = asyncio.create_task(self._clean(), name="janitor")
         self._sweep.set()
         self._sync()
+
+    async def _rebase(self) -> None:
+        """Bring stored times that lie ahead of the clock back to it."""
+        w = self.world
+        now = w.clock()
+        async with w.store.write() as tx:
+            for before in w.store.instances.values():
+                after = acts.rebased(before, now)
+                if after is not before:
+                    tx.put_instance(after)
 
     async def close(self) -> None:
         """End every loop; the groups run on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +22,7 @@ from backend.domain.revision import revision
 from backend.observe.health import HealthWatch
 from backend.observe.hosts import HostWatch
 from backend.observe.registry import RegistryWatch
+from backend.store.clock import steady
 from backend.store.store import Store
 
 
@@ -48,9 +48,13 @@ class World:
     read_config: Callable[[Host, str], Awaitable[dict[str, Any] | None]]
     defaults: Defaults = field(default_factory=Defaults)
     timers: Timers = field(default_factory=Timers)
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = field(default_factory=steady)
     placing: asyncio.Lock = field(default_factory=asyncio.Lock)
     release: Callable[[], None] = lambda: None
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
 
     def revision(self, document: Deployment) -> str:
         """The digest of what a document would be launched from now. Raises NotFound."""

@@ -18,6 +18,7 @@ from backend.domain.decide import (
     Action,
     Picture,
     Registry,
+    Timers,
     decide,
     peers_wanted,
     registered_by,
@@ -72,6 +73,7 @@ class World(Ground):
             idle_since=idle,
             retry_at=self.retry_at.get(name, {}),
             now=self.now,
+            timers=Timers(start_limit_s=40.0, hang_limit_s=20.0),
         )
 
     # the loop
@@ -192,7 +194,7 @@ class World(Ground):
         by_instance: dict[str, Callable[[str, str], Act]] = {
             "start": self._start, "stop": self._stop, "replace": self._replace,
             "sync_peers": self._sync, "register": self._register,
-            "respawn": self._respawn, "drain": self._drain,
+            "respawn": self._respawn, "drain": self._drain, "kill": self._end_wedged,
         }  # fmt: skip
         yield
         if a.kind in by_instance:
@@ -312,6 +314,11 @@ class World(Ground):
             return
         row = acts.started(fresh, i.generation, seen_status(key, process), self.now)
         self.instances[key] = row or fresh
+
+    def _end_wedged(self, name: str, key: str) -> Act:
+        i = self.instances[key]
+        yield
+        self._kill(self._reach(i.host), key)
 
     def _stop(self, name: str, key: str) -> Act:
         i = self.instances[key]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from backend.domain.decide import Action, Picture, Registry, decide, victims
+from backend.domain.decide import Action, Picture, Registry, Timers, decide, victims
 from tests.unit.domain.pictures import NOW, endpoint, group, listed, one, picture
 
 P, D, R = one("p1"), one("d1"), one("r")
@@ -65,7 +66,11 @@ FORMING: dict[str, tuple[Picture, list[str], float | None]] = {
         [],
         NOW + 1,
     ),
-    "no router for one role": (picture(group(), P, one("d1", "starting")), [], None),
+    "no router for one role": (
+        picture(group(), P, one("d1", "starting")),
+        [],
+        NOW + 1700,
+    ),
     "the router comes when both are ready": (picture(group(), P, D), ["create_router"], None),
     "a refused router waits": (
         picture(group(), P, D, retry_at={"create_router": NOW + 3}),
@@ -80,7 +85,7 @@ FORMING: dict[str, tuple[Picture, list[str], float | None]] = {
     "and not while it is not": (
         picture(group(), P, one("d1", "unhealthy"), one("r", "pending")),
         [],
-        None,
+        NOW + 200,
     ),
     "a plain group has no router": (picture(group(None), one("x1"), membership="none"), [], None),
 }
@@ -171,6 +176,44 @@ def test_an_ended_one_comes_back_when_its_back_off_is_over() -> None:
     assert (said(waiting), decide(waiting).wake_at) == ([], NOW + 10)
     due = serving(one("p2", "exited", next_start=NOW), g=group((2, 1), endpoint=endpoint()))
     assert said(due) == ["respawn p2"]
+
+
+WEDGED: dict[str, tuple[Picture, list[str]]] = {
+    "a start within its time": (serving(one("p2", "starting", since=NOW - 599)), []),
+    "a start that never answers": (
+        serving(one("p2", "starting", since=NOW - 600)),
+        ["kill p2"],
+    ),
+    "one that hangs": (serving(one("p2", "unhealthy", since=NOW - 300)), ["kill p2"]),
+    "one that hangs for less": (serving(one("p2", "unhealthy", since=NOW - 299)), []),
+    "one nobody watched meanwhile": (
+        serving(one("p2", "starting", since=NOW - 900), began=NOW - 5),
+        [],
+    ),
+    "one whose host refused to kill it": (
+        serving(one("p2", "starting", since=NOW - 600), retry_at={"p2": NOW + 1}),
+        [],
+    ),
+    "one that nobody can see": (serving(one("p2", "unreachable", since=NOW - 900)), []),
+    "a router that never answers": (
+        serving(
+            g=group(),
+            router=one("r", "starting", since=NOW - 600),
+            registry=Registry(),
+        ),
+        ["kill r"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WEDGED)
+def test_what_lives_without_answering_is_killed(name: str) -> None:
+    p, actions = WEDGED[name]
+    g = p.group.model_copy(update={"applied": {"prefill": 2, "decode": 1}})
+    if len(p.of("prefill")) == 1:
+        g = p.group
+    p = replace(p, group=g, timers=Timers(start_limit_s=600.0, hang_limit_s=300.0))
+    assert said(p) == actions
 
 
 LEAVING = one("p2", "draining")

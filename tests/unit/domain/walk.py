@@ -46,7 +46,7 @@ class Walk:
         ]  # fmt: skip
         self.faults: list[Callable[[], None]] = [
             self._kill, self._kill, self._lose, self._back, self._back, self._reboot,
-            self.world.die,
+            self.world.die, self._wedge,
         ]  # fmt: skip
 
     def run(self, steps: int) -> None:
@@ -153,6 +153,12 @@ class Walk:
         living = [p for _, _, p in self.world.living()]
         if living:
             self.rng.choice(living).alive = False
+
+    def _wedge(self) -> None:
+        """A process that lives and does not answer any more, or never will."""
+        living = [p for _, _, p in self.world.living()]
+        if living:
+            self.rng.choice(living).ready_at = float("inf")
 
     def _lose(self) -> None:
         machine = self.rng.choice(list(self.world.machines.values()))
