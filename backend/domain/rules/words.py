@@ -40,7 +40,7 @@ def finding(
 ) -> Problem:
     """A finding in its English words. KeyError: nobody wrote them, or they name another value."""
     found = Problem(rule=rule, case=case, path=path, verdict=verdict, values=values, message="")
-    message, remedy = say(found, "en")
+    message, remedy = _filled(TEXT[f"{rule}:{case}"]["en"], values, "en")
     return found.model_copy(update={"message": message, "remedy": remedy})
 
 
@@ -57,11 +57,17 @@ def say(problem: Problem, language: Language) -> tuple[str, str]:
     entry = TEXT.get(f"{problem.rule}:{problem.case}")
     if entry is None:
         return problem.message, problem.remedy
-    shown = {name: _shown(v, language) for name, v in problem.values.items()}
-    message, remedy = (text.format_map(shown) for text in entry[language])
+    message, remedy = _filled(entry[language], problem.values, language)
     if problem.values.get("allowed") is True:
         remedy = _ALLOWED[language]
     return message, remedy
+
+
+def _filled(
+    templates: tuple[str, str], values: Mapping[str, Any], language: Language
+) -> tuple[str, str]:
+    shown = {name: _shown(v, language) for name, v in values.items()}
+    return templates[0].format_map(shown), templates[1].format_map(shown)
 
 
 def _shown(value: object, language: Language) -> str:
