@@ -22,7 +22,7 @@ from pdtui.commands import catalog, keymap, questions
 from pdtui.commands.handlers import HANDLERS
 from pdtui.commands.model import Context, Scope
 from pdtui.commands.palette import CommandProvider
-from pdtui.i18n import tr
+from pdtui.i18n import pick, tr, use
 from pdtui.i18n.catalog import word
 from pdtui.present import detail, groups
 from pdtui.present.cells import Line, Span, Tone
@@ -383,6 +383,7 @@ def run(
     `theme` is `dark` or `light`; None looks at the terminal. `keys` maps command ids to keys.
     `ask_to_leave` is for a backend that ends with the console: ask first when groups still run.
     """
+    use(pick(os.environ))
     use_glyphs(UNICODE if speaks_unicode(os.environ, sys.stdout.encoding) else ASCII)
     console = Console(
         open_client,

@@ -20,9 +20,15 @@ from pdtui.screens.logs import LogScreen
 from pdtui.screens.text import TextScreen
 
 if TYPE_CHECKING:
+    from backend.domain.views import HostView
     from pdtui.app import Console
 
 Handler = Callable[["Console", Context], None]
+
+
+def hosts(console: Console) -> list[HostView]:
+    """Every host, for what a plan says of free room."""
+    return list(console.store.hosts.values())
 
 
 def scale(console: Console, ctx: Context) -> None:
@@ -34,7 +40,7 @@ def scale(console: Console, ctx: Context) -> None:
         if counts and console.session:
             console.session.scale(group.name, counts)
 
-    console.push_screen(ScaleDialog(group, ctx.role), answered)
+    console.push_screen(ScaleDialog(group, ctx.role, hosts(console)), answered)
 
 
 def _step(by: int) -> Handler:
@@ -47,7 +53,7 @@ def _step(by: int) -> Handler:
             scale(console, ctx)
             return
         counts = {ctx.role: plans.wanted(group)[ctx.role] + by}
-        ask(console, plans.scale(group, counts), group.name, counts)
+        ask(console, plans.scale(group, counts, hosts(console)), group.name, counts)
 
     return run
 

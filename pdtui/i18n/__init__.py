@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pdtui.i18n.catalog import Language, current, tr, use
+from pdtui.i18n.catalog import Language, current, pick, tr, use
 
-__all__ = ["Language", "current", "tr", "use"]
+__all__ = ["Language", "current", "pick", "tr", "use"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pdtui.i18n.en_commands import TEXT as _COMMANDS
 from pdtui.i18n.en_form import TEXT as _FORM
+from pdtui.i18n.en_more import TEXT as _MORE
 
 TEXT: dict[str, str] = {
     **_COMMANDS,
     **_FORM,
+    **_MORE,
     # areas, columns
     "area.groups": "Groups",
     "area.hosts": "Hosts",
@@ -103,7 +105,7 @@ TEXT: dict[str, str] = {
     "member.next_start": "next start in {age}",
     # groups
     "groups.none": "No groups yet.",
-    "groups.none.apply": "pdtui apply -f FILE.yaml deploys one; it then appears here.",
+    "groups.none.apply": "n deploys one, and so does pdtui apply -f FILE.yaml.",
     "groups.none.demo": "pdtui demo shows a whole one on embedded hosts, without a GPU.",
     "group.ratio": "Ratio {ratio}",
     "group.currently": "(currently {ratio})",
@@ -124,7 +126,7 @@ TEXT: dict[str, str] = {
     "filter.none": "Nothing matches “{query}”. Escape clears the filter.",
     # hosts
     "hosts.none": "No hosts yet.",
-    "hosts.none.add": "pdtui hosts add NAME ADDRESS adds one; it is reached over SSH.",
+    "hosts.none.add": "n adds one, and so does pdtui hosts add NAME ADDRESS.",
     "host.free": "{count} free",
     "host.nobody": "free",
     "host.ports": "{used}/{total}",

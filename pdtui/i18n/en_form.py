@@ -97,7 +97,7 @@ TEXT: dict[str, str] = {
     "field_help.parameters": "One argument a row, in any spelling the engine takes.",
     "field_help.env": "One variable a row: NAME=value",
     "field_help.replicas": "How many members. Prefill to decode is the group's ratio.",
-    "field_help.labels": "team=search stage=test",
+    "field_help.labels": "Separated by blanks: team=search stage=test",
     "field_help.port": "Pins the endpoint's port. Default: one of the host's range.",
     "field_help.kv_load_failure_policy": "What decode does with a request whose KV did not arrive.",
     "field_help.allow": "Ids of rules let through on purpose; recorded and shown as unverified.",
@@ -177,6 +177,8 @@ TEXT: dict[str, str] = {
     "plan.apply.newer": (
         "Version {version} was saved since this form opened version {began}: saving replaces it."
     ),
+    "plan.needs": "  Needs {count} accelerators. Free: {free}.",
+    "plan.free": "  Free: {free}.",
     # why not
     "why.no_inherit": "This field inherits nothing.",
     "why.own_already": "This is the role's own value already.",

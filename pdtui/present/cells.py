@@ -90,6 +90,11 @@ class Row:
     heading: bool = False
 
 
+def padded(text: str, size: int) -> str:
+    """`text` in at least `size` cells: a Chinese letter takes two."""
+    return text + " " * (size - cell_len(text))
+
+
 def fit(spans: Sequence[Span], size: int, align: Align = "left", more: str = "…") -> Line:
     """`spans` in exactly `size` cells: padded, or cut with `more` at the end."""
     total = width(spans)

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pdtui.i18n import tr
-from pdtui.i18n.catalog import word
+from pdtui.i18n.catalog import word, word_or
 from pdtui.present import groups, hosts, members
-from pdtui.present.cells import Line, Span, line
+from pdtui.present.cells import Line, Span, line, padded
 from pdtui.present.numbers import NONE, mib, since, stamp
+from pdtui.present.problems import said
 from pdtui.present.safe import lines
 from pdtui.present.status import glyphs, host_look, level_look, member_look
 
@@ -24,7 +25,8 @@ def section(title: str) -> list[Line]:
 
 def fact(name: str, value: str | Span | Line) -> Line:
     """`name` in a column of 16 cells, then the value."""
-    label = Span(f"  {name.capitalize() if name.isupper() and len(name) > 3 else name:<16}", "dim")
+    shown = name.capitalize() if name.isupper() and len(name) > 3 else name
+    label = Span(f"  {padded(shown, 16)}", "dim")
     if isinstance(value, tuple):
         return (label, *value)
     return (label, value if isinstance(value, Span) else Span(value))
@@ -49,7 +51,12 @@ def group(view: GroupView, document: str) -> list[Line]:
     if view.marks:
         out += section(tr("detail.marks"))
         for mark in view.marks:
-            out.append(fact(word("mark", mark.id), Span(mark.text, level_look(mark.level).tone)))
+            out.append(
+                fact(
+                    word("mark", mark.id),
+                    Span(word_or(f"mark_text.{mark.id}", mark.text), level_look(mark.level).tone),
+                )
+            )
     if view.changes:
         out += section(tr("detail.changes"))
         out += changes(view)
@@ -136,15 +143,16 @@ def problems(found: Iterable[Any]) -> list[Line]:
     for problem in found:
         if out:
             out.append(())
-        out.append(line(Span(problem.message, "strong")))
+        message, remedy = said(problem)
+        out.append(line(Span(message, "strong")))
         if problem.path:
             out.append(fact(tr("detail.path"), problem.path))
         for name, value in problem.values.items():
             parts = lines(str(value))
             out.append(fact(str(name), parts[0]))
             out += [fact("", more) for more in parts[1:]]
-        if problem.remedy:
-            out.append(fact(tr("detail.remedy"), Span(problem.remedy, "accent")))
+        if remedy:
+            out.append(fact(tr("detail.remedy"), Span(remedy, "accent")))
         if problem.rule:
             out.append(fact(tr("detail.rule"), Span(problem.rule, "dim")))
     return out

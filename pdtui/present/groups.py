@@ -9,7 +9,7 @@ from rich.cells import chop_cells
 
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
-from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line, width
+from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line, padded, width
 from pdtui.present.numbers import NONE, since
 from pdtui.present.safe import clean
 from pdtui.present.status import glyphs, group_look, level_look
@@ -200,7 +200,7 @@ def ready_requests_lost(group: GroupView) -> list[MemberView]:
 
 
 def _fact(key: str, value: Span) -> Line:
-    return line(Span(f"{tr(key):<{LABEL}}", "dim"), value)
+    return line(Span(padded(tr(key), LABEL), "dim"), value)
 
 
 def _request(curl: str, columns: int, *, whole: bool) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from pdtui.present.status import glyphs
 from pdtui.state.document import get, masked, without
 
 if TYPE_CHECKING:
-    from backend.domain.views import GroupView, HostView
+    from backend.domain.views import GroupView, HostView, MemberView
 
 
 def wanted(group: GroupView) -> dict[str, int]:
@@ -26,8 +27,39 @@ def wanted(group: GroupView) -> dict[str, int]:
     }
 
 
-def scale(group: GroupView, counts: Mapping[str, int]) -> list[Line]:
-    """What setting `counts` starts and stops; empty when nothing differs."""
+_LEAST = ("pending", "crash_loop", "exited", "unreachable")
+_LITTLE = ("starting", "unhealthy", "draining", "stopping")
+
+
+def leaving(group: GroupView, role: str, fewer: int) -> list[MemberView]:
+    """The members a scale-down stops: what serves least first, then the worst paired, then the
+    youngest, as `backend.domain.decide.victims` ranks them."""
+    going = ("draining", "stopping")
+    staying = [m for m in group.members if m.role != "router" and m.state not in going]
+    others = Counter(m.host for m in staying if m.role != role)
+
+    def rank(m: MemberView) -> tuple[int, int, float, str]:
+        serves = 0 if m.state in _LEAST else 1 if m.state in _LITTLE else 2
+        return serves, others[m.host], -m.since, m.id
+
+    return sorted((m for m in staying if m.role == role), key=rank)[: max(0, fewer)]
+
+
+def on_hosts(members: Sequence[MemberView]) -> list[Line]:
+    """One line a member: its id, role and host."""
+    return [
+        line(
+            Span(f"  {m.id}", "text"),
+            Span(f"  {word('role', m.role)}, {tr('plan.on', host=m.host)}", "dim"),
+        )
+        for m in members
+    ]
+
+
+def scale(
+    group: GroupView, counts: Mapping[str, int], hosts: Sequence[HostView] = ()
+) -> list[Line]:
+    """What setting `counts` starts and stops, and on which host; empty when nothing differs."""
     out: list[Line] = []
     moved = False
     for role, to in counts.items():
@@ -39,11 +71,14 @@ def scale(group: GroupView, counts: Mapping[str, int]) -> list[Line]:
             moved = True
             members = count(to - now, tr("member.one"), tr("member.many"))
             out.append(line(Span(tr("plan.start", role=name, now=now, to=to, members=members))))
+            if hosts:
+                out.append(_room(group, role, to - now, hosts))
         elif to < now:
             moved = True
             members = count(now - to, tr("member.one"), tr("member.many"))
             text = tr("plan.stop", role=name, now=now, to=to, members=members)
             out.append(line(Span(text, "warn")))
+            out += on_hosts(leaving(group, role, now - to))
             if to == 0:
                 out.append(line(Span(tr("plan.no_service", role=name), "bad")))
         elif group.roles[role].pending is not None:
@@ -51,6 +86,14 @@ def scale(group: GroupView, counts: Mapping[str, int]) -> list[Line]:
     if moved:
         out.append(line(Span(tr(f"plan.router.{group.membership}"), "dim")))
     return out
+
+
+def _room(group: GroupView, role: str, more: int, hosts: Sequence[HostView]) -> Line:
+    """What the new members need, and where that is free; which host is chosen at the start."""
+    width = max((len(m.accelerators) for m in group.members if m.role == role), default=0)
+    if not width:
+        return line(Span(tr("plan.free", free=free_on(hosts)), "dim"))
+    return line(Span(tr("plan.needs", count=more * width, free=free_on(hosts)), "dim"))
 
 
 def apply(
@@ -74,7 +117,7 @@ def apply(
         if not only_counts:
             out.append(line(Span(tr("plan.apply.edit"), "warn")))
         if same and counts_of(document) != counts_of(before):
-            out += scale(group, counts_of(document)) if only_counts else []
+            out += scale(group, counts_of(document), hosts) if only_counts else []
             if not only_counts:
                 out.append(line(Span(tr("plan.apply.counts"), "warn")))
     found: list[str] = []
@@ -133,13 +176,7 @@ def free_on(hosts: Sequence[HostView]) -> str:
 def restart(group: GroupView) -> list[Line]:
     """What a whole-group restart interrupts, and what it brings."""
     out: list[Line] = [line(tr("plan.restart.all"))]
-    out += [
-        line(
-            Span(f"  {m.id}", "text"),
-            Span(f"  {word('role', m.role)}, {tr('plan.on', host=m.host)}", "dim"),
-        )
-        for m in ready_requests_lost(group)
-    ]
+    out += on_hosts(ready_requests_lost(group))
     if group.status == "Running":
         out.append(line(Span(tr("plan.restart.lost"), "warn")))
     if group.changes:
@@ -161,6 +198,7 @@ def delete(group: GroupView) -> list[Line]:
             tr("plan.delete.group", members=count(len(alive), tr("member.one"), tr("member.many")))
         )
     ]
+    out += on_hosts(alive)
     if group.endpoint:
         out.append(line(Span(tr("plan.delete.endpoint", url=group.endpoint.url), "warn")))
     return out

@@ -9,13 +9,15 @@ import pytest
 
 from backend.domain.errors import Conflict
 from pdtui.commands import catalog
+from pdtui.present import plans
+from pdtui.present.cells import plain
 from pdtui.screens.dialogs.confirm import Confirm, LineQuestion
 from pdtui.screens.dialogs.scale import ScaleDialog
 from pdtui.screens.group import GroupScreen
 from pdtui.screens.groups import GroupsScreen
 from pdtui.widgets.lines_view import LinesView
 from tests.tui.conftest import Start
-from tests.tui.factories import DOCUMENTS, LOGS, site, stopped
+from tests.tui.factories import DOCUMENTS, LOGS, member, running, site, stopped
 from tests.tui.fake_client import FakeClient
 
 # what changes groups
@@ -252,3 +254,68 @@ async def test_a_deleting_group_cannot_be_touched(start: Start) -> None:
         for key in ("S", "r", "D", "x", "u"):
             await d.press(key)
             assert d.message == "baseline is being deleted.", key
+
+
+# plans, before anything is done
+
+
+def test_the_plan_of_a_scale_down_names_whom_the_backend_would_stop() -> None:
+    """The ranking is the backend's own: the two are compared on every small group."""
+    from itertools import product
+    from types import SimpleNamespace
+
+    from backend.domain.decide import victims
+
+    for states in product(("ready", "starting", "exited", "draining"), repeat=3):
+        for placed in product(("gpu-1", "gpu-2"), repeat=3):
+            members = [
+                member(f"g-p{i}", "prefill", host, state=state, since=float(i))
+                for i, (state, host) in enumerate(zip(states, placed, strict=True))
+            ]
+            members.append(member("g-d0", "decode", "gpu-2"))
+            group = running(members=tuple(members))
+            instances = [
+                SimpleNamespace(
+                    id=m.id, role=m.role, host=m.host, state=m.state, since=m.since,
+                    leaving=m.state == "draining",
+                )
+                for m in members
+            ]  # fmt: skip
+            picture = SimpleNamespace(
+                members=instances,
+                of=lambda role, all_=instances: [
+                    i for i in all_ if i.role == role and not i.leaving
+                ],
+            )
+            for fewer in (1, 2):
+                wanted = [i.id for i in victims(picture, "prefill", fewer)]  # type: ignore[arg-type]
+                assert [m.id for m in plans.leaving(group, "prefill", fewer)] == wanted
+
+
+def test_the_plan_of_a_new_deployment_says_what_it_needs_and_what_is_free() -> None:
+    lines = plans.apply(DOCUMENTS["qwen3-32b"], None, None, list(site().hosts))
+    text = "\n".join(plain(one) for one in lines)
+    assert "prefill 2, decode 1" in text
+    assert "Needs 3 accelerators" in text
+    assert "gpu-2" not in text, "a host that does not answer has nothing to give"
+    assert "机器-北京 (4)" in text
+
+
+def test_the_plan_of_an_edit_says_that_nothing_restarts_and_shows_the_difference() -> None:
+    before = DOCUMENTS["qwen3-32b"]
+    after = {**before, "spec": {**before["spec"], "model": "/data/other"}}
+    text = "\n".join(plain(one) for one in plans.apply(after, before, running(), []))
+    assert "nothing restarts" in text
+    assert "+  model: /data/other" in text
+    assert "-  model: /data/models/Qwen3-32B" in text
+
+
+def test_the_plan_of_changed_counts_is_the_plan_of_a_scale() -> None:
+    before = DOCUMENTS["qwen3-32b"]
+    roles = {"prefill": {"replicas": 1}, "decode": {"replicas": 2}}
+    after = {**before, "spec": {**before["spec"], "roles": roles}}
+    text = "\n".join(plain(one) for one in plans.apply(after, before, running(), []))
+    assert "prefill 2 → 1" in text
+    assert "qwen3-32b-p1" in text
+    assert "decode 1 → 2" in text
+    assert "nothing restarts" not in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -11,7 +11,7 @@ from textual.widget import Widget
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present import plans
-from pdtui.present.cells import Line, Span
+from pdtui.present.cells import Line, Span, padded
 from pdtui.present.groups import ROLE_ORDER
 from pdtui.present.status import glyphs
 from pdtui.screens.dialogs.base import Dialog
@@ -19,7 +19,7 @@ from pdtui.widgets.lines_view import wrap
 from pdtui.widgets.paint import Lines
 
 if TYPE_CHECKING:
-    from backend.domain.views import GroupView
+    from backend.domain.views import GroupView, HostView
 
 MOST = 999
 
@@ -37,9 +37,12 @@ class ScaleDialog(Dialog[dict[str, int]]):
         *(Binding(str(d), f"digit({d})", show=False) for d in range(10)),
     ]
 
-    def __init__(self, group: GroupView, role: str | None = None) -> None:
+    def __init__(
+        self, group: GroupView, role: str | None = None, hosts: Sequence[HostView] = ()
+    ) -> None:
         super().__init__(tr("scale.title", name=group.name))
         self._group = group
+        self._hosts = hosts
         self._start = plans.wanted(group)
         self.counts = dict(self._start)
         self._roles: list[str] = [r for r in ROLE_ORDER if r in self.counts]
@@ -92,7 +95,9 @@ class ScaleDialog(Dialog[dict[str, int]]):
     def redraw(self) -> None:
         """The counts and the plan."""
         self.query_one("#counts", Lines).show([self._line(i) for i in range(len(self._roles))])
-        plan = plans.scale(self._group, self.counts) if self.counts != self._start else []
+        plan = (
+            plans.scale(self._group, self.counts, self._hosts) if self.counts != self._start else []
+        )
         if not plan:
             plan = [(Span(tr("scale.nothing"), "dim"),)]
         width = self.query_one("#plan").size.width or 66
@@ -113,7 +118,7 @@ class ScaleDialog(Dialog[dict[str, int]]):
         marks = glyphs()
         spans = [
             Span(f"{marks.cursor} " if current else "  ", "accent"),
-            Span(f"{word('role', role):<10}", "strong" if current else "text"),
+            Span(padded(word("role", role), 10), "strong" if current else "text"),
             Span(" - ", "accent" if current else "off"),
             Span(f"{count:^5}", "strong"),
             Span(" + ", "accent" if current else "off"),
