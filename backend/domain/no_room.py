@@ -39,7 +39,7 @@ def refusal(
         of_type = f" of type {only}, which the group runs on," if only else ""
         message = (
             f"the group needs accelerators{of_type} for {asked} on one type at once; "
-            f"{_have(rooms, needs, types)}."
+            f"{_have(rooms, needs, types)}{_mixed(rooms, needs, vendor, only)}."
         )
         remedy = "Add a host, free accelerators, lower the replicas, or widen the host selector."
     return Refused.of(
@@ -67,6 +67,41 @@ def _have(rooms: Sequence[Room], needs: Sequence[Need], types: Sequence[str]) ->
     if missing > 0:
         return f"there is {listed}: {missing} missing"
     return f"there is {listed}, but not where the members would fit without spanning hosts"
+
+
+def _mixed(
+    rooms: Sequence[Room], needs: Sequence[Need], vendor: Vendor | None, only: str | None
+) -> str:
+    """That members would fit if types were mixed, and who would sit on which; empty if not."""
+    kinds = {
+        (r.host, a.index): a.type
+        for r in rooms
+        for a in r.accelerators
+        if vendor in (None, a.vendor)
+    }
+    if only is not None or len(set(kinds.values())) < 2:
+        return ""
+    alike = [
+        replace(
+            r,
+            accelerators=tuple(
+                a.model_copy(update={"type": "any"})
+                for a in r.accelerators
+                if (r.host, a.index) in kinds
+            ),
+        )
+        for r in rooms
+    ]
+    seats = search(alike, needs, "any")
+    places: dict[tuple[str, str], str] = {}
+    for seat in seats or ():
+        types = sorted({kinds[seat.host, i] for i in seat.accelerators})
+        if types:
+            places[seat.role, seat.host] = f"{seat.role} on {seat.host} ({'/'.join(types)})"
+    if not places:
+        return ""
+    listed = ", ".join(places[key] for key in sorted(places, key=lambda k: (k[1], k[0])))
+    return f"; they would fit only on mixed types, which a group never runs on: {listed}"
 
 
 def _too_wide(

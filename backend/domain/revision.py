@@ -106,10 +106,12 @@ def changes(
     new: Deployment,
     old_catalogue: Catalogue | None = None,
     new_catalogue: Catalogue | None = None,
+    caches: tuple[Mapping[str, CacheDocument], Mapping[str, CacheDocument]] | None = None,
 ) -> tuple[str, ...]:
     """One line per difference that counts: `spec.roles.decode.parameters[1]: 256 -> 512`.
 
-    With both catalogues the recipe is compared too. Values of secret-looking environment
+    With both catalogues the recipe is compared too, and with the old and the new `caches` the cache
+    services that members attach to. Values of secret-looking environment
     variables are never written out.
     """
     lines = list(_differ("", document(old), document(new)))
@@ -119,6 +121,8 @@ def changes(
             "disaggregation"
         ):
             lines += _differ("recipe", before, after)
+    if caches is not None:
+        lines += _differ("services", services(old, caches[0]), services(new, caches[1]))
     return tuple(lines)
 
 

@@ -79,6 +79,7 @@ class Pictures:
                 picture.group.document,
                 pinned(picture.group),
                 self._reconciler.world.catalogue(),
+                (formed.services, self._store.caches),
             )
         return group_view(picture, lines, self._policies(picture.group))
 

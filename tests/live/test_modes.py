@@ -305,7 +305,9 @@ async def test_a_cache_service_is_kept_as_it_was_formed_with(lab: Lab) -> None:
 
     service["spec"]["settings"]["extra"] = {"lookup_rpc_port": 7}  # type: ignore[index]
     await lab.asked(lambda c: c.apply_cache(service))
-    assert (await lab.asked(lambda c: c.group("chat"))).config_changed
+    changed = await lab.asked(lambda c: c.group("chat"))
+    assert changed.config_changed
+    assert changed.changes == ("services.store.settings.extra.lookup_rpc_port: 0 -> 7",)
     os.kill(decode.pid, signal.SIGKILL)
     healed = await lab.until(
         "chat",
