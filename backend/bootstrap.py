@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 
 from backend.adapters.http import HostHttp
 from backend.adapters.models import ModelReader
-from backend.adapters.pretrained import read_config
 from backend.adapters.process import ProcessRuntime
 from backend.adapters.recipes import builtin_path, load_catalogue
 from backend.adapters.ssh.pool import SshPool
@@ -89,7 +87,7 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
         hosts=HostWatch(
             store, pool, runtime, host_changed, settings.pace, lambda: catalogue().host_files
         ),
-        read_config=partial(read_config, pool),
+        models=ModelReader(pool),
         health=HealthWatch(store, http, pool, group_changed, settings.health_pace),
         registry=RegistryWatch(store, http, group_changed),
         catalogue=catalogue,
@@ -99,7 +97,7 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
     reconciler = Reconciler(world)
     bus = Bus()
     pictures = Pictures(reconciler, bus)
-    groups = Groups(reconciler, pictures, Checking(world, ModelReader(pool)))
+    groups = Groups(reconciler, pictures, Checking(world, world.models))
     backend = late["backend"] = Backend(
         paths=paths,
         settings=settings,

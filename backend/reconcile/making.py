@@ -9,9 +9,11 @@ from backend.domain.bands import resolve
 from backend.domain.cache import CacheService
 from backend.domain.caches import CacheDocument
 from backend.domain.deployment import Deployment
+from backend.domain.engine_args import flatten, value
 from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
 from backend.domain.host import Host, HostFacts
+from backend.domain.hub import hub_cache
 from backend.domain.inherit import roles_of
 from backend.domain.layout import Chosen, choose
 from backend.domain.mode import Catalogue, Mode
@@ -95,8 +97,8 @@ async def connector_of(
 ) -> Chosen | None:
     """The connector variant for the group's whole life, from the model as a prefill's host has it.
 
-    None for a mode with one connector. A stored choice for the same model stands. Raises HostError
-    and TimedOut where no host with the model can be asked.
+    None for a mode with one connector. A stored choice for the same model stands. What no host
+    could tell takes the mode's default, which does for every layout.
     """
     mode = catalogue.mode_of(document.spec)
     if mode is None or not mode.variants:
@@ -107,9 +109,17 @@ async def connector_of(
     if kept is not None and kept == stored:
         return kept
     config = None
-    for host in dict.fromkeys(s.host for s in seats if s.role == "prefill"):
-        config = await w.read_config(w.store.hosts[host], document.spec.model)
-        if config is not None:
+    prefill = resolve(document.spec, "prefill")
+    version = value(flatten(prefill.parameters), "--revision") or "main"
+    for host in dict.fromkeys(s.host for s in seats if s.role == prefill.name):
+        seen = await w.models.read(
+            w.store.hosts[host],
+            document.spec.model,
+            revision=version,
+            hub_cache=hub_cache(prefill.env),
+        )
+        if seen.config is not None:
+            config = seen.config
             break
     return choose(mode, facts, document.spec, config, stored, flags)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from backend.adapters.http import HostHttp
+from backend.adapters.models import ModelReader
 from backend.adapters.process import ProcessRuntime
 from backend.domain.bands import demand, resolve
 from backend.domain.caches import CacheDocument
@@ -45,7 +45,7 @@ class World:
     health: HealthWatch
     registry: RegistryWatch
     catalogue: Callable[[], Catalogue]
-    read_config: Callable[[Host, str], Awaitable[dict[str, Any] | None]]
+    models: ModelReader
     defaults: Defaults = field(default_factory=Defaults)
     timers: Timers = field(default_factory=Timers)
     clock: Callable[[], float] = field(default_factory=steady)

@@ -10,8 +10,8 @@ from backend.adapters.models import ModelReader
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Problem
 from backend.domain.host import Host, HostFacts
+from backend.domain.hub import hub_cache
 from backend.domain.rules.known import Known, ModelSeen
-from backend.domain.rules.sides import Side
 from backend.domain.rules.subject import Subject
 from backend.domain.rules.table import judge
 from backend.reconcile.world import World
@@ -106,11 +106,6 @@ def _reads(subject: Subject) -> Iterable[tuple[str, str, str, str, str]]:
         for host in subject.known.eligible(side.role):
             if host in subject.known.facts:
                 wanted[host, side.model, program] = (
-                    host, side.model, side.revision or "main", program, _hub_cache(side),
+                    host, side.model, side.revision or "main", program, hub_cache(side.role.env),
                 )  # fmt: skip
     return wanted.values()
-
-
-def _hub_cache(side: Side) -> str:
-    env = side.role.env
-    return env.get("HF_HUB_CACHE") or (f"{env['HF_HOME']}/hub" if env.get("HF_HOME") else "")
