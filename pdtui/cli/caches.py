@@ -45,7 +45,10 @@ def list_caches(
 @guarded
 def apply_caches(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="YAML or JSON with kind: CacheService; - is stdin.")],
+    file: Annotated[
+        Path,
+        typer.Option("-f", "--file", help="YAML or JSON with kind: CacheService; - reads stdin."),
+    ],
 ) -> None:
     """Save the cache services of a file. Groups that use one show Config changed."""
     documents = read_documents(file)
