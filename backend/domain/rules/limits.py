@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from backend.domain.cache import attachment
 from backend.domain.deployment import KvCache
-from backend.domain.engine_args import flatten, normal, occurrences
+from backend.domain.engine_args import normal, occurrences
 from backend.domain.errors import Problem, Refused
 from backend.domain.picker import version_warnings
 from backend.domain.rules.sides import Side
@@ -31,12 +31,6 @@ def lora(s: Subject) -> Iterator[Problem]:
             yield finding("structure.lora", "", found.path, role=side.name, flag=f"--{found.key}")
 
 
-def _items(side: Side) -> Iterator[tuple[str, str]]:
-    base = side.path("parameters")
-    for index, item in enumerate(side.role.parameters):
-        yield f"{base}[{index}]", item
-
-
 def reserved_flags(s: Subject) -> Iterator[Problem]:
     """Address, port and served name are the platform's; a member's key locks the router out."""
     told: set[tuple[str, str]] = set()
@@ -46,13 +40,12 @@ def reserved_flags(s: Subject) -> Iterator[Problem]:
             continue
         flags = (*engine.owned_flags, *((KEY_FLAG,) if s.paired else ()))
         owned = {normal(f): f for f in flags}
-        for path, item in _items(side):
-            for seen in occurrences(flatten([item]), *flags):
-                if (path, seen.key) not in told:
-                    told.add((path, seen.key))
-                    case = "key" if owned[seen.key] == KEY_FLAG else "owned"
-                    yield finding("structure.reserved_flag", case, path, role=side.name,
-                                  flag=owned[seen.key], value=seen.value)  # fmt: skip
+        for seen in side.every(*flags):
+            if (seen.path, seen.key) not in told:
+                told.add((seen.path, seen.key))
+                case = "key" if owned[seen.key] == KEY_FLAG else "owned"
+                yield finding("structure.reserved_flag", case, seen.path, role=side.name,
+                              flag=owned[seen.key], value=seen.value)  # fmt: skip
 
 
 def image_version(s: Subject) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ A role's own command line counts like its parameters: a flag in `run_command` is
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 
 from backend.domain.cache import cache_scope
 from backend.domain.deployment import Spec
-from backend.domain.engine_args import Occurrence, flatten, json_value, occurrences, parallel
+from backend.domain.engine_args import Occurrence, flatten, json_value, normal, occurrences
 from backend.domain.inherit import CUSTOM, EffectiveRole
 from backend.domain.mode import Catalogue, Mode
 from backend.domain.rules.known import Known
@@ -23,6 +23,8 @@ from backend.domain.template import Renderer
 
 MODEL_FLAGS = ("--model", "--model-path")
 REVISION_FLAGS = ("--revision",)
+OTHER_DEGREES = ("data", "pipeline", "context")
+"""Degrees that, written alone, leave the tensor parallel size at 1: as a launch has it."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,26 @@ class Side:
             return None
         return Written(found[-1].value, self._tokens[found[-1].start][1], found[-1].key)
 
-    def _seen(self, *spellings: str) -> tuple[Occurrence, ...]:
-        return occurrences(self.args, *spellings) if spellings else ()
+    @cached_property
+    def _by_key(self) -> Mapping[str, Sequence[Occurrence]]:
+        """Every flag as written, in order, by its normal spelling."""
+        found: dict[str, list[Occurrence]] = {}
+        for seen in occurrences(self.args):
+            found.setdefault(seen.key, []).append(seen)
+        return found
+
+    def _seen(self, *spellings: str) -> list[Occurrence]:
+        keys = dict.fromkeys(normal(s) for s in spellings)
+        found = [o for key in keys for o in self._by_key.get(key, ())]
+        return sorted(found, key=lambda o: o.start) if len(keys) > 1 else found
+
+    def every(self, *spellings: str) -> Iterator[Written]:
+        """Every occurrence of any of the spellings among the role's parameters."""
+        base = f"{self.path('parameters')}["
+        for seen in self._seen(*spellings):
+            path = self._tokens[seen.start][1]
+            if path.startswith(base):
+                yield Written(seen.value, path, seen.key)
 
     def where(self, factor: str, field: str = "parameters") -> str:
         """The path of the factor's flag, or of the field it would be written in."""
@@ -133,7 +153,7 @@ class Side:
     def json(self, factor: str) -> dict[str, Any] | None:
         """The factor's JSON object, or None where it is not written. Raises ValueError."""
         spellings = self.flags.get(factor, ())
-        return json_value(self.args, *spellings) if spellings else None
+        return json_value(self.args, *spellings) if self._seen(*spellings) else None
 
     # -- the model -------------------------------------------------------------------------
 
@@ -214,8 +234,16 @@ class Side:
             return _whole(found.value)
         if self.own_command:
             return None
-        own = parallel(self.args, self.flags).resolve(self.role.width)
-        return own.tensor if name == "tensor" else 1
+        if name != "tensor" or any(map(self._is_written, OTHER_DEGREES)):
+            return 1
+        return max(self.role.width, 1)
+
+    def _is_written(self, name: str) -> bool:
+        found = self.written(f"{name}_parallel")
+        try:
+            return found is not None and int(found.value or "") is not None
+        except ValueError:
+            return False
 
     @cached_property
     def version(self) -> Version | None:

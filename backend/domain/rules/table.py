@@ -29,7 +29,7 @@ from backend.domain.rules.words import allowed, finding
 
 Check = Callable[[Subject], Iterator[Problem]]
 Scope = Literal["document", "pair", "host"]
-DOCUMENT, REFERENCE, MEASURED = "user's document", "reference tables", "tried on real engines"
+DOCUMENT, REFERENCE, MEASURED = "user's document", "decision tables", "tried on real engines"
 
 
 @dataclass(frozen=True)
