@@ -33,6 +33,7 @@ from pdtui.screens.events import EventsScreen
 from pdtui.screens.group import GroupScreen
 from pdtui.screens.groups import GroupsScreen
 from pdtui.screens.hosts import HostsScreen
+from pdtui.screens.modes import ModesScreen
 from pdtui.state.messages import StoreChanged
 from pdtui.state.store import Store
 from pdtui.styles import themes
@@ -64,6 +65,7 @@ class Console(App[None]):
         "groups": GroupsScreen,
         "hosts": HostsScreen,
         "events": EventsScreen,
+        "modes": ModesScreen,
     }
     DEFAULT_MODE = "groups"
     BINDINGS: ClassVar[list[BindingType]] = [*keymap.bindings("app")]

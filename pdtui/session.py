@@ -272,6 +272,19 @@ class Session:
         """Look at a host now; an unknown key is offered for acceptance."""
         self.call(f"test.{name}", lambda c: c.test_host(name), done, failed=self._offer_key)
 
+    def host_entry(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
+        """An inventory entry as it was written."""
+        self.call(f"entry.{name}", lambda c: c.host_entry(name), done)
+
+    def put_host(
+        self,
+        entry: dict[str, Any],
+        done: Callable[[HostView], None],
+        failed: Callable[[PdError], bool],
+    ) -> None:
+        """Add or replace an inventory entry."""
+        self.call("put_host", lambda c: c.add_host(entry), done, failed=failed)
+
     def accept_host_key(self, name: str, fingerprint: str) -> None:
         """Trust a host's key."""
         self._change(

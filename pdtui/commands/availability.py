@@ -218,6 +218,26 @@ def key_unknown(ctx: Context) -> str | None:
     return None if ctx.host.state == "key_unknown" else tr("why.key_known", name=ctx.host.name)
 
 
+def any_member(ctx: Context) -> str | None:
+    """The group must have a member."""
+    if reason := group(ctx):
+        return reason
+    assert ctx.group is not None
+    return None if ctx.group.members else tr("why.no_members", name=ctx.group.name)
+
+
+def mode(ctx: Context) -> str | None:
+    """A mode must stand under the cursor."""
+    return None if ctx.mode else tr("why.no_mode")
+
+
+def event_group(ctx: Context) -> str | None:
+    """The event under the cursor must be a group's."""
+    if ctx.event is None:
+        return tr("why.no_event")
+    return None if ctx.event.group else tr("why.no_event_group")
+
+
 def event(ctx: Context) -> str | None:
     """An event must stand under the cursor."""
     return None if ctx.event else tr("why.no_event")

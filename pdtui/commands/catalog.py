@@ -28,6 +28,8 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("edit", "E", "change", 0, 0, _ALL(_CHANGES, can.can_edit)),
         ("describe", "d", "read", 5, 8, _ALL(can.group, can.reads)),
         ("events", "e", "read", 6, 0, can.group),
+        ("merged", "m", "read", 0, 0, _ALL(can.any_member, can.reads)),
+        ("history", "H", "read", 0, 0, _ALL(can.group, can.reads)),
         ("changes", "c", "read", 0, 0, can.has_changes),
         ("copy", "y", "read", 0, 7, can.has_endpoint),
         ("stop", "x", "change", 0, 0, _ALL(_CHANGES, can.can_stop)),
@@ -60,6 +62,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("area.groups", ("1",), "app"),
     Command("area.hosts", ("2",), "app"),
     Command("area.events", ("3",), "app"),
+    Command("area.modes", ("4",), "app"),
     Command("app.refresh", ("R", "f5"), "app"),
     Command("app.theme", (), "app"),
     # every table
@@ -94,11 +97,17 @@ COMMANDS: tuple[Command, ...] = (
     Command("form.discard", ("D",), "form"),
     # hosts
     Command("hosts.describe", ("d",), "hosts", bar=2, why_not=can.host, text="describe"),
+    Command("hosts.new", ("n",), "hosts", "change", 6, _CHANGES),
+    Command("hosts.edit", ("E",), "hosts", "change", 0, _ALL(_CHANGES, can.host)),
     Command("hosts.test", ("t",), "hosts", bar=3, why_not=_ALL(can.reads, can.host)),
     Command("hosts.accept", ("a",), "hosts", "change", 4, _ALL(_CHANGES, can.key_unknown)),
     Command("hosts.delete", ("D",), "hosts", "destroy", 5, _ALL(_CHANGES, can.host)),
     # events
     Command("events.describe", ("d",), "events", bar=2, why_not=can.event, text="describe"),
+    Command("events.faults", ("exclamation_mark",), "events", bar=3),
+    Command("events.only", ("o",), "events", bar=4, why_not=can.event_group),
+    # modes
+    Command("modes.copy", ("y",), "modes", bar=2, why_not=can.mode),
     # text views
     *_moves("text", (
         ("down", ("down", "j"), "scroll_down"),
@@ -112,14 +121,18 @@ COMMANDS: tuple[Command, ...] = (
     # logs
     Command("log.follow", ("F",), "log", bar=1),
     Command("log.wrap", ("w",), "log", bar=2),
-    Command("log.search", ("slash",), "log", bar=3),
-    Command("log.next", ("n",), "log", bar=4, why_not=can.is_searching),
-    Command("log.previous_match", ("N",), "log", bar=5, why_not=can.is_searching),
+    Command("log.search", ("slash",), "log", bar=4),
+    Command("log.next", ("n",), "log", bar=5, why_not=can.is_searching),
+    Command("log.previous_match", ("N",), "log", bar=8, why_not=can.is_searching),
     Command("log.previous", ("p",), "log", bar=6, why_not=_ALL(can.reads, can.has_previous)),
     Command("log.newest", ("P",), "log", why_not=can.reads),
     Command("log.next_member", ("right_square_bracket",), "log"),
     Command("log.previous_member", ("left_square_bracket",), "log"),
-    Command("log.copy", ("y",), "log", bar=7),
+    Command("log.merged", ("m",), "log", bar=7),
+    Command("log.first_error", ("f",), "log", bar=3),
+    Command("log.probes", ("h",), "log"),
+    Command("log.save", ("s",), "log", why_not=can.reads),
+    Command("log.copy", ("y",), "log", bar=9),
 )  # fmt: skip
 
 BY_ID: dict[str, Command] = {c.id: c for c in COMMANDS}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pdtui.commands.form_handlers import FORM
 from pdtui.commands.model import Context
+from pdtui.commands.more_handlers import GROUP as _MORE_GROUP
+from pdtui.commands.more_handlers import MORE
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present import detail, plans
@@ -314,6 +316,7 @@ def edit_deployment(console: Console, ctx: Context) -> None:
 _GROUP: dict[str, Handler] = {
     "new": new_deployment,
     "edit": edit_deployment,
+    **_MORE_GROUP,
     "scale": scale,
     "more": _step(1),
     "fewer": _step(-1),
@@ -330,6 +333,7 @@ _GROUP: dict[str, Handler] = {
 
 HANDLERS: dict[str, Handler] = {
     **FORM,
+    **MORE,
     **{f"groups.{name}": handler for name, handler in _GROUP.items()},
     **{f"group.{name}": handler for name, handler in _GROUP.items()},
     "group.delete_member": delete_member,
@@ -359,6 +363,7 @@ HANDLERS: dict[str, Handler] = {
     "app.theme": lambda console, _: console.other_theme(),
     "area.groups": lambda console, _: console.go_area("groups"),
     "area.hosts": lambda console, _: console.go_area("hosts"),
+    "area.modes": lambda console, _: console.go_area("modes"),
     "area.events": lambda console, _: console.go_area("events"),
 }
 """The handler of every command the console runs itself."""

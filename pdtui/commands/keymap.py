@@ -31,7 +31,8 @@ FIXED = frozenset({"app.help", "app.palette", "app.back", "app.quit", "app.inter
 """Commands whose keys stay, so that a bad keymap can always be left."""
 
 _SHOWN = {
-    "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-",
+    "question_mark": "?", "slash": "/", "colon": ":", "exclamation_mark": "!",
+    "plus": "+", "minus": "-",
     "escape": "esc", "pagedown": "pgdn", "pageup": "pgup",
     "left_square_bracket": "[", "right_square_bracket": "]",
     "down": "↓", "up": "↑",
@@ -104,6 +105,7 @@ _TOGETHER: tuple[frozenset[Scope], ...] = (
     frozenset({"app", "list", "events"}),
     frozenset({"app", "text", "describe"}),
     frozenset({"app", "text", "log"}),
+    frozenset({"app", "list", "modes"}),
     frozenset({"app", "list", "form"}),
     frozenset({"app", "text", "form"}),
 )

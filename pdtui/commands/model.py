@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Literal
 from pdtui.i18n import tr
 
 if TYPE_CHECKING:
-    from backend.domain.views import EventView, GroupView, HostView, MemberView
+    from backend.domain.views import EventView, GroupView, HostView, MemberView, ModeView
     from pdtui.state.form import Form, Item
 
 Scope = Literal[
-    "app", "list", "groups", "group", "hosts", "events", "text", "describe", "log", "form"
+    "app",
+    "list",
+    "groups",
+    "group",
+    "hosts",
+    "events",
+    "text",
+    "describe",
+    "log",
+    "form",
+    "modes",
 ]
 Effect = Literal["read", "change", "destroy"]
 
@@ -32,6 +42,7 @@ class Context:
     log_instance: str | None = None
     log_generation: int = 0
     searching: bool = False
+    mode: ModeView | None = None
     item: Item | None = None
     form: Form | None = None
 

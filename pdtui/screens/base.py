@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pdtui.app import Console
     from pdtui.state.store import Kind
 
-Area = Literal["groups", "hosts", "events"]
-AREAS: tuple[Area, ...] = ("groups", "hosts", "events")
+Area = Literal["groups", "hosts", "events", "modes"]
+AREAS: tuple[Area, ...] = ("groups", "hosts", "events", "modes")
 TICK_S = 5.0
 """Seconds between two looks at the clock, for ages."""
 

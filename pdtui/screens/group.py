@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.binding import BindingType
 from textual.widget import Widget
@@ -105,7 +106,7 @@ class GroupScreen(TableScreen):
         title = f"{tr('group.events')} "
         rule: Line = (
             Span(title, "dim"),
-            Span(glyphs().rule * max(0, width - len(title)), "off"),
+            Span(glyphs().rule * max(0, width - cell_len(title)), "off"),
         )
         if not found:
             found = [(Span(tr("events.none"), "dim"),)]

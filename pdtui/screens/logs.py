@@ -111,6 +111,8 @@ class LogScreen(ConsoleScreen):
         )
         if not pane.wrapping:
             spans += [dot, Span(tr("log.unwrapped"), "dim")]
+        if pane.hidden:
+            spans += [dot, Span(tr("log.probes", count=pane.hidden), "dim")]
         return tuple(spans)
 
     # life
@@ -167,8 +169,9 @@ class LogScreen(ConsoleScreen):
         first = self._offset is None or chunk.generation != self._shown_generation
         self._shown_generation, self._offset = chunk.generation, chunk.offset
         pane.feed(chunk.text)
-        if first:
+        if first or pane.hidden:
             self.fill()
+        if first:
             self.bars()
         return bool(chunk.text) and not first
 
@@ -194,6 +197,22 @@ class LogScreen(ConsoleScreen):
         pane.wrap_lines(not pane.wrapping)
         self.fill()
 
+    def toggle_probes(self) -> None:
+        """Show the requests that are pdtui's own, or count them."""
+        pane = self.query_one(LogPane)
+        pane.show_probes(not pane.showing_probes)
+        self.fill()
+
+    def first_error(self) -> None:
+        """To the earliest error."""
+        if not self.query_one(LogPane).first_error():
+            self.say(tr("log.no_error"), "dim")
+        self.fill()
+
+    def sources(self) -> list[tuple[str, int | None]]:
+        """The instances, with the generation, whose logs a save writes."""
+        return [(self.instance, self.generation or self._shown_generation or None)]
+
     def ask_filter(self) -> None:
         """Open the search box."""
         self.query_one(FilterBar).open()
@@ -212,13 +231,18 @@ class LogScreen(ConsoleScreen):
         """Back to the newest."""
         self._switch(self.instance, None)
 
+    def names(self) -> list[str]:
+        """The group's instances, by role."""
+        group = self.console.store.groups.get(self.group_name)
+        members = group.members if group else ()
+        order = sorted(members, key=lambda m: (ROLE_ORDER.index(m.role), m.id))
+        return [m.id for m in order]
+
     def other_member(self, direction: int) -> None:
         """The log of the group's next or previous instance."""
-        group = self.console.store.groups.get(self.group_name)
-        if group is None or not group.members:
+        names = self.names()
+        if not names:
             return
-        order = sorted(group.members, key=lambda m: (ROLE_ORDER.index(m.role), m.id))
-        names = [m.id for m in order]
         at = names.index(self.instance) if self.instance in names else 0
         self._switch(names[(at + direction) % len(names)], None)
 

@@ -20,20 +20,20 @@ from textual.timer import Timer
 from pdtui.commands import keymap
 from pdtui.present.cells import Tone
 from pdtui.present.safe import lines
+from pdtui.state.logs import is_error, is_probe
 from pdtui.widgets.paint import TONE_CLASSES, Toned
 
 MOST_LINES = 20_000
 PAINT_S = 0.1
 """Seconds between two paints of arriving lines: ten a second at most."""
 
-_BAD = re.compile(r"\b(ERROR|CRITICAL|FATAL|Traceback)\b|\b\w+(Error|Exception): |^E\d{4} ")
 _WARN = re.compile(r"\b(WARNING|WARN)\b|^W\d{4} ")
 _DIM = re.compile(r"\b(DEBUG|TRACE)\b")
 
 
 def level(text: str) -> Tone:
     """The tone of a log line, by the levels that engines and routers write."""
-    if _BAD.search(text):
+    if is_error(text):
         return "bad"
     if _WARN.search(text):
         return "warn"
@@ -75,6 +75,11 @@ class LogPane(ScrollView, Toned, can_focus=True):
         self._match = -1  # line number of the match that n and N leave from
         self._widest = 0
         self._dirty: Timer | None = None
+        self._probes = False
+        self.hidden = 0
+        """Lines held that are not shown: probes of ours."""
+        self.tags: dict[str, Tone] = {}
+        """Words that a line may begin with, to tell whose it is, and their tones."""
 
     @property
     def lines_held(self) -> Sequence[str]:
@@ -100,7 +105,9 @@ class LogPane(ScrollView, Toned, can_focus=True):
     def matches(self) -> list[int]:
         """Line numbers that hold the query."""
         want = self._query.casefold()
-        return [i for i, t in enumerate(self._lines) if want in t.casefold()] if want else []
+        if not want:
+            return []
+        return [i for i, t in enumerate(self._lines) if want in t.casefold() and not self._hides(t)]
 
     @property
     def current_match(self) -> int:
@@ -110,7 +117,7 @@ class LogPane(ScrollView, Toned, can_focus=True):
     def clear(self) -> None:
         """Forget everything, keep wrap, follow and search."""
         self._lines, self._rows, self._partial = [], [], ""
-        self._match, self._widest = -1, 0
+        self._match, self._widest, self.hidden = -1, 0, 0
         self._settle()
 
     def feed(self, text: str) -> None:
@@ -139,6 +146,30 @@ class LogPane(ScrollView, Toned, can_focus=True):
         self._wrap = on
         self.styles.overflow_x = "hidden" if on else "auto"
         self._rebuild()
+
+    @property
+    def showing_probes(self) -> bool:
+        """Whether probes of ours are shown too."""
+        return self._probes
+
+    def show_probes(self, on: bool) -> None:
+        """Show probes of ours, or count them only."""
+        self._probes = on
+        self._rebuild()
+
+    def add_lines(self, new: Sequence[str]) -> None:
+        """Add whole, clean lines."""
+        self._extend(new)
+
+    def first_error(self) -> bool:
+        """Go to the earliest error held. False: there is none."""
+        found = next((i for i, t in enumerate(self._lines) if is_error(t)), None)
+        if found is None:
+            return False
+        self._match = found
+        self._show_match()
+        self.refresh()
+        return True
 
     def search(self, query: str) -> bool:
         """Mark every match and go to the last one above the bottom. False: there is none."""
@@ -201,7 +232,12 @@ class LogPane(ScrollView, Toned, can_focus=True):
             return Strip.blank(size, self.rich_style)
         number, text = self._rows[at]
         style = self.tone(level(self._lines[number]))
-        strip = Strip(list(self._segments(text, style, number == self._match)))
+        if number == self._match and not self._query:
+            style += self.get_component_rich_style("log--match", partial=True)
+        tag = text.partition(" ")[0]
+        head = [Segment(tag, self.tone(self.tags[tag]))] if tag in self.tags else []
+        rest = text[len(tag) :] if head else text
+        strip = Strip([*head, *self._segments(rest, style, number == self._match)])
         left = self.scroll_offset.x
         return strip.crop_extend(left, left + size, self.rich_style)
 
@@ -236,6 +272,9 @@ class LogPane(ScrollView, Toned, can_focus=True):
             self._dirty = self.set_timer(PAINT_S, self._settle)
 
     def _pieces(self, number: int, text: str) -> list[tuple[int, str]]:
+        if self._hides(text):
+            self.hidden += 1
+            return []
         size = self._columns
         self._widest = max(self._widest, cell_len(text))
         if not self._wrap or size < 8 or cell_len(text) <= size:
@@ -244,6 +283,7 @@ class LogPane(ScrollView, Toned, can_focus=True):
 
     def _rebuild(self) -> None:
         top = self._line_at(self.scroll_offset.y)
+        self.hidden = 0
         self._rows = [p for i, t in enumerate(self._lines) for p in self._pieces(i, t)]
         self._settle()
         if not self._following:
@@ -257,6 +297,9 @@ class LogPane(ScrollView, Toned, can_focus=True):
             self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
         self.refresh()
 
+    def _hides(self, text: str) -> bool:
+        return not self._probes and is_probe(text)
+
     @property
     def _columns(self) -> int:
         """Cells a line may take, the scroll bar left out."""
@@ -268,7 +311,7 @@ class LogPane(ScrollView, Toned, can_focus=True):
         return self._rows[max(0, min(row, len(self._rows) - 1))][0]
 
     def _row_of(self, number: int) -> int:
-        return next((i for i, (n, _) in enumerate(self._rows) if n == number), 0)
+        return next((i for i, (n, _) in enumerate(self._rows) if n >= number), 0)
 
     def _show_match(self) -> None:
         row = self._row_of(self._match)

@@ -1,0 +1,40 @@
+"""Pure: what a log line is to a reader: a probe of ours, an error, a moment in time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_PROBE = re.compile(r'"GET /(?:health|metrics|workers)(?:\?\S*)? HTTP/\d(?:\.\d)?"\s+200\b')
+_BAD = re.compile(r"\b(ERROR|CRITICAL|FATAL|Traceback)\b|\b\w+(Error|Exception): |^E\d{4} ")
+_TIME = re.compile(r"(?:(\d{2})-(\d{2})[ T])?(\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,6}))?")
+
+
+def is_probe(text: str) -> bool:
+    """A request that pdtui itself keeps making, answered as it should be."""
+    return "GET /" in text and _PROBE.search(text) is not None
+
+
+def is_error(text: str) -> bool:
+    """A line that an engine or a router means as an error."""
+    return _BAD.search(text) is not None
+
+
+def moment(text: str) -> tuple[str, ...] | None:
+    """When a line was written, as something to sort by; None where it does not say."""
+    match = _TIME.search(text[:80])
+    return tuple(g or "" for g in match.groups()) if match else None
+
+
+def merged(batches: Iterable[tuple[str, list[str]]]) -> list[str]:
+    """The lines of several logs in order of time, each behind its source's tag.
+
+    A line without a time belongs to the one before it in its own log, so tracebacks stay whole.
+    """
+    keyed: list[tuple[tuple[str, ...], int, int, str]] = []
+    for source, (tag, lines) in enumerate(batches):
+        at: tuple[str, ...] = ()
+        for number, text in enumerate(lines):
+            at = moment(text) or at
+            keyed.append((at, source, number, f"{tag} {text}"))
+    return [text for _, _, _, text in sorted(keyed)]
