@@ -124,6 +124,18 @@ async def connector_of(
     return choose(mode, facts, document.spec, config, stored, flags)
 
 
+def told_of(mode: Mode | None, chosen: Chosen | None) -> str:
+    """What the history says of a choice among connectors; empty where there was none."""
+    if mode is None or chosen is None:
+        return ""
+    why = (
+        f"its model's KV layout is {chosen.layout}"
+        if chosen.proven
+        else "its model's KV layout could not be read, and this one does for all"
+    )
+    return f"; {mode.variants[chosen.layout]}, since {why}"
+
+
 def _service(
     document: Deployment, seat: Seat, services: Mapping[str, CacheDocument]
 ) -> CacheService | None:

@@ -18,7 +18,7 @@ from backend.domain.mode import Catalogue, Mode
 from backend.domain.placement import Need, place, place_most
 from backend.domain.recipes import pinned
 from backend.reconcile import crash
-from backend.reconcile.making import connector_of, member, new_id
+from backend.reconcile.making import connector_of, member, new_id, told_of
 from backend.reconcile.world import World, group_type, need_of
 from backend.store.store import Intent, Transaction
 
@@ -65,7 +65,7 @@ async def form(w: World, name: str) -> None:
                 return False
             tx.put_group(row)
             places = ", ".join(f"{m.role} on {m.host}" for m in members)
-            tx.event("formed", f"{name} forms: {places}", group=name)
+            tx.event("formed", f"{name} forms: {places}{told_of(mode, chosen)}", group=name)
             return True
 
         await _insert(w, f"form:{name}:{group.version}", name, members, confirm)

@@ -120,6 +120,12 @@ async def test_ascend_forms_with_one_connector_for_its_life(lab: Lab) -> None:
     env = Path(f"/proc/{prefill.pid}/environ").read_bytes().decode().split("\0")
     assert f"HCCL_IF_IP={prefill.address}" in env
     assert f"ASCEND_RT_VISIBLE_DEVICES={','.join(map(str, prefill.accelerators))}" in env
+    history = await lab.asked(lambda c: c.events("chat"))
+    assert any(
+        "; MooncakeConnectorV1, since its model's KV layout is standard" in e.message
+        for e in history
+        if e.kind == "formed"
+    )
     told = await connectors(lab, formed)
     sizes = {"prefill": {"tp_size": 2, "dp_size": 1}, "decode": {"tp_size": 1, "dp_size": 1}}
     assert [t["kv_connector"] for t in told] == ["MooncakeConnectorV1"] * 2
@@ -145,6 +151,19 @@ async def test_ascend_forms_with_one_connector_for_its_life(lab: Lab) -> None:
             "kv_connector_extra_config": {"cpu_bytes_to_use_per_rank": 65536 * 2**20 // 2},
         }  # fmt: skip
     await chat(hybrid)
+
+
+@pytest.mark.lab_plan(npus("npu1"))
+async def test_ascend_takes_the_connector_for_all_layouts_where_nothing_is_known(lab: Lab) -> None:
+    """A hub id without a copy on the host: the choice is the mode's default, and stays."""
+    await lab.add_hosts()
+    document = deployment(lab.model, mode="vllm-ascend-mooncake", engine="vllm-ascend")
+    document["spec"]["model"] = "Qwen/Qwen3-8B"
+    await lab.asked(lambda c: c.apply(document))
+    formed = await lab.until("chat", serving(1, 1))
+    assert {t["kv_connector"] for t in await connectors(lab, formed)} == {"MooncakeHybridConnector"}
+    (event,) = [e for e in await lab.asked(lambda c: c.events("chat")) if e.kind == "formed"]
+    assert event.message.endswith("could not be read, and this one does for all")
 
 
 @pytest.mark.lab_plan(npus("npu1", hccn=False))
