@@ -22,11 +22,12 @@ from pdtui.commands import catalog, keymap, questions
 from pdtui.commands.handlers import HANDLERS
 from pdtui.commands.model import Context, Scope
 from pdtui.commands.palette import CommandProvider
+from pdtui.config import folder, read_keys, state_folder
 from pdtui.i18n import pick, tr, use
 from pdtui.i18n.catalog import word
 from pdtui.present import detail, groups
 from pdtui.present.cells import Line, Span, Tone
-from pdtui.present.status import ASCII, UNICODE, use_glyphs
+from pdtui.present.status import ASCII, UNICODE, speaks_unicode, use_glyphs
 from pdtui.screens.base import Area, ConsoleScreen
 from pdtui.screens.dialogs.error import ErrorDialog
 from pdtui.screens.events import EventsScreen
@@ -77,6 +78,7 @@ class Console(App[None]):
         read_only: bool = False,
         theme: str | None = None,
         keys: Mapping[str, str] | None = None,
+        keys_file: Path | None = None,
         clock: Callable[[], float] = time.time,
         state_dir: Path | None = None,
         ask_to_leave: bool = True,
@@ -93,7 +95,8 @@ class Console(App[None]):
         self.set_reactive(App.theme, f"pdtui-{chosen}")  # the first frame has it already
         self.set_class(chosen == "dark", "-dark-mode", update=False)
         self.set_class(chosen == "light", "-light-mode", update=False)
-        self.own_keys, self._bad_keys = keymap.check(keys or {})
+        self.own_keys, self.bad_keys = keymap.check(keys or {})
+        self._keys_file = keys_file
         self.store = Store()
         self.session: Session | None = None
         self._paint: Timer | None = None
@@ -119,10 +122,22 @@ class Console(App[None]):
 
         self.session = Session(self, self._open_client)
         self.session.start()
-        for problem in self._bad_keys:
-            self.say(problem, "warn")
+        self._read_keys()
         if any((self.state_dir / "drafts").glob("*.json")):
             self.run_worker(self._offer_draft(), name="draft", group="draft", exit_on_error=False)
+
+    def _read_keys(self) -> None:
+        """The user's own keys, after the first frame: YAML is not needed before."""
+        if self._keys_file is not None and self._keys_file.exists():
+            found, unreadable = read_keys(self._keys_file)
+            good, bad = keymap.check({**found, **self.own_keys})
+            self.own_keys, self.bad_keys = good, [*unreadable, *bad]
+            self.set_keymap(good)
+            if (screen := self._console_screen()) is not None:
+                screen.key_bar()
+        if self.bad_keys:
+            first, rest = self.bad_keys[0], len(self.bad_keys) - 1
+            self.say(tr("keymap.more", first=first, count=rest) if rest else first, "warn")
 
     async def _offer_draft(self) -> None:
         from pdtui.screens.form_keeper import offer_draft
@@ -143,7 +158,7 @@ class Console(App[None]):
     @property
     def state_dir(self) -> Path:
         """Where drafts and what is too long for the clipboard are kept."""
-        return self._state_dir or _state_dir()
+        return self._state_dir or state_folder()
 
     @property
     def read_only(self) -> bool:
@@ -354,22 +369,6 @@ class Console(App[None]):
         return ()
 
 
-def _state_dir() -> Path:
-    from platformdirs import user_state_path
-
-    return user_state_path("pdtui")
-
-
-def speaks_unicode(environ: Mapping[str, str], encoding: str | None) -> bool:
-    """Whether the terminal can be expected to draw more than ASCII."""
-    if environ.get("PDTUI_ASCII") or environ.get("TERM") in ("linux", "dumb", "vt100"):
-        return False
-    locale = environ.get("LC_ALL") or environ.get("LANG") or ""
-    if locale in ("C", "POSIX"):
-        return False
-    return "utf" in (encoding or "").lower()
-
-
 def run(
     open_client: OpenClient,
     *,
@@ -392,6 +391,7 @@ def run(
         read_only=read_only,
         theme=theme,
         keys=keys,
+        keys_file=folder() / "keys.yaml",
         ask_to_leave=ask_to_leave,
         state_dir=state_dir,
     )

@@ -281,7 +281,7 @@ def filter_rows(console: Console, _: Context) -> None:
 
 def show_help(console: Console, ctx: Context) -> None:
     """The help of this screen."""
-    console.push_screen(HelpDialog(console.scopes(), ctx, console.own_keys))
+    console.push_screen(HelpDialog(console.scopes(), ctx, console.own_keys, console.bad_keys))
 
 
 def copy_page(console: Console, _: Context) -> None:

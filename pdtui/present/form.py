@@ -31,7 +31,7 @@ def columns() -> tuple[Column, ...]:
     return (
         Column("mark", "", least=1, most=1),
         Column("field", tr("col.field"), least=20, most=26),
-        Column("value", tr("col.value"), least=24, most=120, shrink=True, grow=True),
+        Column("value", tr("col.value"), least=14, most=120, shrink=True, grow=True),
         Column("from", tr("col.from"), least=10, most=14),
         Column("found", wide(tr("col.found"), 30), priority=1, least=30, most=70, shrink=True),
     )
@@ -180,7 +180,7 @@ def _inherited(form: Form, item: Item) -> Line:
 
 def tabs(form: Form, problems: Sequence[Problem], at: Tab) -> list[tuple[Tab, Line]]:
     """Each tab's label, with the number of its refusals and warnings."""
-    from pdtui.state.form import tab_of
+    from pdtui.state.findings import tab_of
 
     out: list[tuple[Tab, Line]] = []
     for tab in form.tabs:

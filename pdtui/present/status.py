@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,16 @@ def use_glyphs(chosen: Glyphs) -> None:
     """Draw with this set from now on."""
     global _chosen
     _chosen = chosen
+
+
+def speaks_unicode(environ: Mapping[str, str], encoding: str | None) -> bool:
+    """Whether the terminal can be expected to draw more than ASCII."""
+    if environ.get("PDTUI_ASCII") or environ.get("TERM") in ("linux", "dumb", "vt100"):
+        return False
+    locale = environ.get("LC_ALL") or environ.get("LANG") or ""
+    if locale in ("C", "POSIX"):
+        return False
+    return "utf" in (encoding or "").lower()
 
 
 @dataclass(frozen=True)

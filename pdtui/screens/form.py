@@ -21,7 +21,8 @@ from pdtui.screens.base import Area, TableScreen
 from pdtui.screens.dialogs.choose import ChooseDialog
 from pdtui.state import yamltext
 from pdtui.state.document import get, masked
-from pdtui.state.form import Field, Form, Item, Tab, placed, tab_of
+from pdtui.state.findings import placed, tab_of
+from pdtui.state.form import Field, Form, Item, Tab
 from pdtui.widgets.cell_editor import CellEditor
 from pdtui.widgets.lines_view import LinesView, wrap
 from pdtui.widgets.paint import Lines

@@ -55,8 +55,9 @@ class TabBar(Lines):
         rule: list[Span] = []
         used = 0
         self._ends = []
-        for tab, label in tabs:
-            piece: Line = (Span(" "), *label, Span("  "))
+        gap = 2 if sum(width(label) + 3 for _, label in tabs) <= size else 1
+        for tab, label in _in_view(tabs, at, size, gap + 1):
+            piece: Line = (Span(" "), *label, Span(" " * gap))
             taken = width(piece)
             spans += piece
             mark = glyphs().under if tab == at else glyphs().rule
@@ -67,3 +68,15 @@ class TabBar(Lines):
         room = size - used
         tail = fit(right, room, "right") if width(right) <= room else ()
         self.show([(*spans, *tail), tuple(rule)])
+
+
+def _in_view(
+    tabs: Sequence[tuple[str, Line]], at: str, size: int, around: int
+) -> Sequence[tuple[str, Line]]:
+    """The tabs from the first that lets the present one be seen whole."""
+    names = [tab for tab, _ in tabs]
+    last = names.index(at) if at in names else 0
+    for first in range(last):
+        if sum(width(label) + around for _, label in tabs[first : last + 1]) <= size:
+            return tabs[first:]
+    return tabs[last:]

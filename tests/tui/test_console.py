@@ -10,7 +10,7 @@ import pytest
 
 from backend.domain.errors import Refused, TimedOut
 from backend.domain.views import Change, RoleCount
-from pdtui.app import speaks_unicode
+from pdtui.present.status import speaks_unicode
 from pdtui.screens.dialogs.confirm import Confirm
 from pdtui.screens.dialogs.error import ErrorDialog
 from pdtui.screens.group import GroupScreen

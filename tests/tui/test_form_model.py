@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from backend.domain.documents import parse_deployment
 from pdtui.state import words
 from pdtui.state.document import HIDDEN, get, masked, put, without
-from pdtui.state.form import Form, Item, blank, placed, tab_of
+from pdtui.state.findings import placed, tab_of
+from pdtui.state.form import Form, Item, blank
 from tests.tui.catalogue import judged, modes
 from tests.tui.factories import DOCUMENTS
 

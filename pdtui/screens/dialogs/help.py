@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -15,7 +15,18 @@ from pdtui.present.cells import Line, Span
 from pdtui.screens.dialogs.base import Dialog
 from pdtui.widgets.lines_view import LinesView
 
-_OTHERS: tuple[Scope, ...] = ("groups", "group", "hosts", "events", "log", "text", "list", "app")
+_OTHERS: tuple[Scope, ...] = (
+    "groups",
+    "group",
+    "form",
+    "hosts",
+    "events",
+    "modes",
+    "log",
+    "text",
+    "list",
+    "app",
+)
 
 
 def page(scopes: tuple[Scope, ...], ctx: Context, own: Mapping[str, str]) -> list[Line]:
@@ -57,9 +68,19 @@ class HelpDialog(Dialog[None]):
     HelpDialog LinesView { height: 1fr; max-height: 100%; }
     """
 
-    def __init__(self, scopes: tuple[Scope, ...], ctx: Context, own: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        scopes: tuple[Scope, ...],
+        ctx: Context,
+        own: Mapping[str, str],
+        bad: Sequence[str] = (),
+    ) -> None:
+        """`bad` are sentences about the user's own keys that could not be used."""
         super().__init__(tr("help.title"))
         self._page = page(scopes, ctx, own)
+        if bad:
+            title: Line = (Span(tr("help.keys_file"), "warn"),)
+            self._page = [title, *((Span(f"  {b}"),) for b in bad), (), *self._page]
 
     def content(self) -> Iterable[Widget]:
         """One page."""
