@@ -12,6 +12,7 @@ from backend.adapters.process import ProcessRuntime
 from backend.adapters.recipes import builtin_path, load_catalogue
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.mode import Catalogue
+from backend.observe.doctor import Doctor
 from backend.observe.health import HealthWatch
 from backend.observe.hosts import HostWatch
 from backend.observe.registry import RegistryWatch
@@ -80,18 +81,27 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
             late["backend"].reconciler.hint(name)
             late["backend"].pictures.group_changed(name)
 
+    hosts = HostWatch(
+        store, pool, runtime, host_changed, settings.pace, lambda: catalogue().host_files
+    )
+    defaults = settings.defaults
     world = World(
         store=store,
         runtime=runtime,
         http=http,
-        hosts=HostWatch(
-            store, pool, runtime, host_changed, settings.pace, lambda: catalogue().host_files
+        hosts=hosts,
+        doctor=Doctor(
+            store,
+            hosts,
+            pool,
+            port_range=defaults.port_range,
+            ifname=defaults.kv_transfer_ifname,
         ),
         models=ModelReader(pool),
         health=HealthWatch(store, http, pool, group_changed, settings.health_pace),
         registry=RegistryWatch(store, http, group_changed),
         catalogue=catalogue,
-        defaults=settings.defaults,
+        defaults=defaults,
         timers=settings.timers,
     )
     reconciler = Reconciler(world)

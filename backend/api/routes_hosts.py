@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from backend.api.deps import TheBackend
+from backend.domain.doctor import Finding
 from backend.domain.host import Host
 from backend.domain.views import SshAlias
 
@@ -43,6 +44,16 @@ async def unlock(body: UnlockBody, backend: TheBackend) -> Unlocked:
     """Decrypt an identity file for as long as this backend lives."""
     fingerprint = await backend.hosts.unlock(body.identity, body.passphrase.get_secret_value())
     return Unlocked(identity=body.identity, fingerprint=fingerprint)
+
+
+@router.get("/doctor")
+async def doctor(
+    backend: TheBackend,
+    host: Annotated[list[str] | None, Query()] = None,
+    deployment: str | None = None,
+) -> list[Finding]:
+    """Examine hosts (all of them, or those named), with what a deployment needs of them."""
+    return list(await backend.hosts.doctor(host or (), deployment))
 
 
 @router.get("/hosts/{name}")

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+from backend.domain.doctor import Finding
 from backend.domain.views import (
     Change,
     EventView,
@@ -124,6 +125,12 @@ class BackendClient(ABC):
     @abstractmethod
     async def ssh_aliases(self, patterns: Sequence[str] = ()) -> tuple[SshAlias, ...]:
         """Hosts that the backend's user's ssh configuration names."""
+
+    @abstractmethod
+    async def doctor(
+        self, hosts: Sequence[str] = (), deployment: str | None = None
+    ) -> tuple[Finding, ...]:
+        """Examine hosts (all when none is named), with what a deployment needs of them."""
 
     @abstractmethod
     async def unlock(self, identity: str, passphrase: str) -> str:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from backend.client.base import BackendClient
 from backend.client.caches import CacheCalls
+from backend.domain.doctor import Finding
 from backend.domain.errors import KINDS, HostUnreachable, PdError, Problem, TimedOut
 from backend.domain.views import (
     Change,
@@ -239,6 +240,14 @@ class HttpClient(CacheCalls, BackendClient):
         """Hosts that the backend's user's ssh configuration names."""
         body = await self._call("GET", "/ssh-aliases", params={"pattern": list(patterns)})
         return TypeAdapter(tuple[SshAlias, ...]).validate_python(body)
+
+    async def doctor(
+        self, hosts: Sequence[str] = (), deployment: str | None = None
+    ) -> tuple[Finding, ...]:
+        """Examine hosts (all when none is named), with what a deployment needs of them."""
+        params = {"host": list(hosts)} | ({"deployment": deployment} if deployment else {})
+        body = await self._call("GET", "/doctor", params=params)
+        return TypeAdapter(tuple[Finding, ...]).validate_python(body)
 
     async def unlock(self, identity: str, passphrase: str) -> str:
         """Unlock an identity file for the backend's life; its fingerprint."""

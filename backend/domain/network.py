@@ -36,11 +36,12 @@ def candidates(facts: HostFacts) -> tuple[Interface, ...]:
     return tuple(
         i
         for i in facts.interfaces
-        if i.up and not i.loopback and any(map(_routable, i.addresses)) and not _virtual(i)
+        if i.up and not i.loopback and any(map(routable, i.addresses)) and not _virtual(i)
     )
 
 
-def _routable(address: str) -> bool:
+def routable(address: str) -> bool:
+    """Whether other hosts could reach an address: neither loopback nor link-local."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -91,3 +92,16 @@ def kv_interface(
         values={"host": host.name, "candidates": [i.name for i in found]},
         remedy="Name the one for KV traffic in the host's kv_transfer_ifname.",
     )
+
+
+def kv_address(
+    host: Host, facts: HostFacts, plane: Literal["data", "control", "none"], default: str | None
+) -> tuple[str, str] | None:
+    """Name and address of the interface for KV traffic; None where there is none, or no choice."""
+    try:
+        name = kv_interface(host, facts, plane, default)
+    except Refused:
+        return None
+    found = next((i for i in facts.interfaces if i.name == name), None)
+    address = next((a for a in found.addresses if routable(a)), None) if found else None
+    return (found.name, address) if found is not None and address is not None else None

@@ -19,6 +19,7 @@ from backend.domain.placement import Need, place, place_most
 from backend.domain.recipes import pinned
 from backend.reconcile import crash
 from backend.reconcile.making import connector_of, member, new_id, told_of
+from backend.reconcile.preflight import hosts_ready, router_ready
 from backend.reconcile.world import World, group_type, need_of
 from backend.store.store import Intent, Transaction
 
@@ -31,7 +32,7 @@ FRESH_S = 2.0
 async def form(w: World, name: str) -> None:
     """Place every member of both roles at once and insert them in one transaction, or nothing.
 
-    Raises Refused (`placement.*`, `host.kv_interface`, `render.*`) or Conflict (a claim that
+    Raises Refused (`placement.*`, `host.*`, `doctor.*`, `render.*`) or Conflict (a claim that
     another owner was quicker with); nothing is left on any host then.
     """
     async with w.placing:
@@ -52,6 +53,7 @@ async def form(w: World, name: str) -> None:
             member(w, group, catalogue, document, seat, group.revision, chosen, services)
             for seat in seats
         ]
+        await hosts_ready(w, mode, document, members)
         formed = Formed(
             revision=group.revision,
             document=document,
@@ -100,6 +102,7 @@ async def add(w: World, name: str, role: str, count: int) -> None:
             )
             for seat in seats
         ]
+        await hosts_ready(w, mode, formed.document, members)
 
         def confirm(tx: Transaction, fresh: Group | None) -> bool:
             row = acts.joined(fresh, formed.revision)
@@ -127,6 +130,7 @@ async def create_router(w: World, name: str) -> None:
         need = _router_need(group, mode, catalogue, formed.document)
         await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
         (seat,) = place(w.rooms(router_of=name), [need])
+        await router_ready(w, mode, catalogue, formed.document, seat.host)
         router = Instance(
             id=new_id(name, "router", w.store.instances),
             group=name,

@@ -19,6 +19,7 @@ from backend.domain.mode import Catalogue, Mode
 from backend.domain.picture import strangers
 from backend.domain.placement import Need, Room, selects
 from backend.domain.revision import revision
+from backend.observe.doctor import Doctor
 from backend.observe.health import HealthWatch
 from backend.observe.hosts import HostWatch
 from backend.observe.registry import RegistryWatch
@@ -51,6 +52,7 @@ class World:
     clock: Callable[[], float] = field(default_factory=steady)
     placing: asyncio.Lock = field(default_factory=asyncio.Lock)
     release: Callable[[], None] = lambda: None
+    doctor: Doctor | None = None
     began: float = field(init=False)
 
     def __post_init__(self) -> None:

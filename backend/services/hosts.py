@@ -9,10 +9,12 @@ from pydantic import ValidationError
 
 from backend.adapters.ssh.importing import aliases, entry_name
 from backend.adapters.ssh.pool import SshPool
+from backend.domain.doctor import Finding, Needs
 from backend.domain.documents import explain
-from backend.domain.errors import Conflict
+from backend.domain.errors import Conflict, NotFound
 from backend.domain.host import Host
 from backend.domain.views import HostView, SshAlias
+from backend.reconcile.preflight import needs_of
 from backend.reconcile.reconciler import Reconciler
 from backend.services.pictures import Pictures
 
@@ -21,6 +23,7 @@ class Hosts:
     """Use cases on hosts."""
 
     def __init__(self, reconciler: Reconciler, pictures: Pictures, pool: SshPool) -> None:
+        self._world = reconciler.world
         self._store = reconciler.world.store
         self._watch = reconciler.world.hosts
         self._pictures, self._pool = pictures, pool
@@ -72,6 +75,29 @@ class Hosts:
             if self._watch.sight(name).state == "denied":
                 self._watch.hint(name)
         return fingerprint
+
+    async def doctor(
+        self, names: Sequence[str] = (), deployment: str | None = None
+    ) -> tuple[Finding, ...]:
+        """Every finding about the hosts (all of them when none is named).
+
+        With a deployment, also whether they have what it needs: programs, model, KV interface.
+        Raises NotFound for a host or deployment that is not there.
+        """
+        for name in names:
+            self._pictures.host(name)
+        chosen = list(names) or sorted(self._store.hosts)
+        needs: dict[str, Needs] = {}
+        if deployment is not None:
+            group = self._store.groups.get(deployment)
+            if group is None:
+                raise NotFound.of("group.absent", f"there is no deployment {deployment}.",
+                                  values={"name": deployment})  # fmt: skip
+            needs = needs_of(self._world, group.document)
+            if not names:
+                chosen = sorted(needs)
+        assert self._world.doctor is not None
+        return await self._world.doctor.examine(chosen, needs)
 
     async def look(self, name: str) -> HostView:
         """Look at the host now. Raises NotFound."""

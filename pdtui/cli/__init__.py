@@ -9,6 +9,7 @@ import typer
 
 from pdtui import __version__
 from pdtui.cli import caches, groups, hosts, inventory
+from pdtui.cli import doctor as doctor_
 from pdtui.cli.common import Options, guarded
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 groups.add_to(app)
 inventory.add_to(hosts.app)
+doctor_.add_to(app)
 app.add_typer(hosts.app, name="hosts")
 app.add_typer(caches.app, name="caches")
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from backend.client.base import BackendClient
+from backend.domain.doctor import Finding
 from backend.domain.errors import NotFound, PdError, Problem
 from backend.domain.views import (
     Change,
@@ -222,6 +223,11 @@ class FakeClient(BackendClient):
         return {"name": name, "address": host.address, "port": host.port}
 
     async def ssh_aliases(self, patterns: Sequence[str] = ()) -> tuple[SshAlias, ...]:
+        return ()
+
+    async def doctor(
+        self, hosts: Sequence[str] = (), deployment: str | None = None
+    ) -> tuple[Finding, ...]:
         return ()
 
     async def unlock(self, identity: str, passphrase: str) -> str:

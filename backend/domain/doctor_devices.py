@@ -1,0 +1,93 @@
+"""The doctor's checks on accelerators and on the networks that move KV between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from backend.domain.checkup import Checkup
+from backend.domain.doctor import Finding, Patient, some
+from backend.domain.host import HostFacts
+from backend.domain.picture import strangers
+
+FABRIC_WELL = ("completed", "success")
+
+
+def accelerators(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
+    """Devices, and what the vendor's tool complains of."""
+    count = len(f.accelerators)
+    if f.accelerator_note:
+        yield p.finding(
+            "accelerators", "warn" if count else "fail",
+            f"{count} found; the vendor's tool says: {f.accelerator_note}",
+            "Look at the driver and at dmesg; reboot after a driver update.", count=count,
+        )  # fmt: skip
+    elif count:
+        kinds = sorted({a.type for a in f.accelerators})
+        yield p.finding("accelerators", "pass", f"{count} x {', '.join(kinds)}", count=count)
+    cut = [str(a.index) for a in f.accelerators if a.mig]
+    if cut:
+        yield p.finding(
+            "mig", "warn", f"MIG is on for {', '.join(cut)}: members cannot run on slices",
+            "Switch it off there: nvidia-smi -i N -mig 0.", accelerators=cut,
+        )  # fmt: skip
+
+
+def foreign(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
+    """Accelerators that somebody uses without having claimed them."""
+    claimed = {a for claim in f.claims for a in claim.accelerators}
+    cut = {a.index for a in f.accelerators if a.mig}
+    used = [f"{i} by {who}" for i, who in strangers(f).items() if i not in claimed | cut]
+    if used:
+        yield p.finding(
+            "foreign", "warn", f"used by others: {some(used)}",
+            "They count as busy; end those programs to free them.", uses=used,
+        )  # fmt: skip
+
+
+def fabric(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
+    """On NVSwitch hosts CUDA fails, with every card listed, until the fabric is set up."""
+    if not c.nvswitch or not c.fabric:
+        return
+    ill = [x for x in c.fabric if not all(w in FABRIC_WELL for w in _states(x))]
+    if ill:
+        yield p.finding(
+            "fabric", "fail", f"its NVSwitch fabric is not ready: {some(ill)}",
+            "Start it: systemctl start nvidia-fabricmanager, of the driver's own version.",
+            states=ill,
+        )  # fmt: skip
+    else:
+        yield p.finding("fabric", "pass", "the NVSwitch fabric is ready")
+
+
+def _states(row: str) -> list[str]:
+    """The states of one `index, state, status` row; a card that is no part of a fabric has none."""
+    return [w.strip().lower() for w in row.split(",")[1:] if "N/A" not in w]
+
+
+def rdma(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
+    """RDMA ports that are not active are tried by transports all the same."""
+    down = [f"{r.device}:{r.port} ({r.state or 'unknown'})" for r in c.rdma if r.state != "ACTIVE"]
+    if down:
+        yield p.finding(
+            "rdma", "warn", f"RDMA ports that are not active: {some(down)}",
+            "Bring the link up, or keep the engines off it (UCX_NET_DEVICES, NCCL_IB_HCA).",
+            ports=down,
+        )  # fmt: skip
+    elif c.rdma:
+        yield p.finding("rdma", "pass", f"{len(c.rdma)} RDMA ports are active")
+
+
+def npu_network(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
+    """NPUs reach each other over addresses of their own, from /etc/hccn.conf."""
+    npus = [a for a in f.accelerators if a.vendor == "ascend"]
+    if not npus:
+        return
+    lacking = [str(a.index) for a in npus if str(a.index) not in c.hccn]
+    if lacking:
+        yield p.finding(
+            "npu_network", "warn", f"/etc/hccn.conf names no address for NPU {some(lacking)}",
+            "Set them: hccn_tool -i N -ip -s address A netmask M; transfers between hosts need "
+            "them.", npus=lacking,
+        )  # fmt: skip
+    else:
+        yield p.finding("npu_network", "pass", f"{len(npus)} NPUs have addresses of their own")

@@ -1,0 +1,95 @@
+"""The doctor's word before anything is placed: what the chosen hosts lack, members would die of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from backend.domain.deployment import Deployment
+from backend.domain.doctor import Needs, failures
+from backend.domain.errors import Refused
+from backend.domain.group import Instance
+from backend.domain.inherit import roles_of as effective
+from backend.domain.mode import Catalogue, Mode
+from backend.domain.placement import selects
+from backend.domain.programs import locate
+from backend.domain.render import program_of
+from backend.reconcile.world import World
+
+FRESH_S = 5.0
+ROUTER_CHECKS = ("ssh", "forwarding", "tools", "disk", "program", "runtime")
+"""What a router can fail of; the rest is about accelerators, models and KV traffic."""
+
+
+def model_folders(document: Deployment) -> tuple[str, ...]:
+    """The model as a folder on the hosts; nothing for a hub id or a command of the user's own."""
+    spec = document.spec
+    if spec.engine == "custom" or not spec.model.startswith(("/", "~/")):
+        return ()
+    return (spec.model,)
+
+
+async def hosts_ready(
+    w: World, mode: Mode | None, document: Deployment, members: Sequence[Instance]
+) -> None:
+    """Examine the members' hosts. Raises Refused (`doctor.*`) naming every failed check."""
+    needs: dict[str, Needs] = {}
+    folders = model_folders(document)
+    for host in dict.fromkeys(m.host for m in members):
+        here = [m for m in members if m.host == host and m.launch is not None]
+        bare = w.store.hosts[host].runtime == "process"
+        programs = [m.launch.argv[0] for m in here if m.launch and bare]
+        needs[host] = Needs(
+            programs=tuple(dict.fromkeys(programs)),
+            models=folders,
+            plane=mode.network if mode else "none",
+        )
+    await _examined(w, needs, None)
+
+
+async def router_ready(
+    w: World, mode: Mode | None, catalogue: Catalogue, document: Deployment, host: str
+) -> None:
+    """Examine the router's host. Raises Refused (`doctor.*`)."""
+    entry = w.store.hosts[host]
+    name = program_of(mode, catalogue, document, "router")
+    roles = document.spec.roles
+    own = roles.router if roles is not None else None
+    written = own is not None and own.run_command is not None
+    executable = (own.executable if own is not None else None) or entry.executables.get(name)
+    programs: tuple[str, ...] = ()
+    if name and not written and entry.runtime == "process":
+        programs = (locate(name, executable),)
+    await _examined(w, {host: Needs(programs=programs)}, ROUTER_CHECKS)
+
+
+def needs_of(w: World, document: Deployment) -> dict[str, Needs]:
+    """What a deployment needs of every host that its selectors let it use."""
+    catalogue = w.catalogue().pin(document.spec)
+    mode = catalogue.mode_of(document.spec)
+    programs: dict[str, list[str]] = {}
+    for role in effective(document.spec):
+        name = program_of(mode, catalogue, document, role.name)
+        own = [p.host for p in role.placement or ()]
+        for host, entry in w.store.hosts.items():
+            if not selects(role.hosts, host, entry.labels) or (own and host not in own):
+                continue
+            here = programs.setdefault(host, [])
+            if name and entry.runtime == "process" and role.run_command is None:
+                here.append(locate(name, role.executable or entry.executables.get(name)))
+    return {
+        host: Needs(
+            programs=tuple(dict.fromkeys(here)),
+            models=model_folders(document),
+            plane=mode.network if mode else "none",
+        )
+        for host, here in programs.items()
+    }
+
+
+async def _examined(w: World, needs: dict[str, Needs], only: Iterable[str] | None) -> None:
+    if w.doctor is None:
+        return
+    found = await w.doctor.examine(needs, needs, max_age_s=FRESH_S)
+    problems = failures(f for f in found if only is None or f.check in only)
+    if problems:
+        raise Refused(*problems)

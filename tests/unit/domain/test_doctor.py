@@ -1,0 +1,181 @@
+"""Every check of the doctor: what passes, what is to look at, what stands in the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backend.domain.checkup import Checkup, Listener, Marked, ModelCopy, Rdma, Reach
+from backend.domain.doctor import Needs, Patient, failures
+from backend.domain.doctor_checks import examine
+from backend.domain.errors import Problem
+from backend.domain.host import Accelerator, Claim, Host, HostFacts, Interface, Use
+
+GPU = Accelerator(index=0, uuid="GPU-0", vendor="nvidia", type="H100")
+NPU = Accelerator(index=0, uuid="NPU-0", vendor="ascend", type="Ascend 910B3")
+ETH0 = Interface(name="eth0", addresses=("10.0.0.1",))
+ETH1 = Interface(name="eth1", addresses=("10.1.0.1",))
+WELL: dict[str, Any] = {
+    "disk_free": 100_000, "disk_total": 200_000, "writable": True, "forwarding": "",
+    "skew_s": 0.1, "shm_total": 64_000, "memory_total": 512_000, "memory_free": 400_000,
+    "limits": {"nofile": 1_048_576, "memlock": None},
+}  # fmt: skip
+
+
+def patient(
+    facts: dict[str, Any] | None = None,
+    checkup: dict[str, Any] | None = None,
+    entry: dict[str, Any] | None = None,
+    **more: Any,
+) -> Patient:
+    """A healthy host of one GPU, with changes."""
+    host = Host.model_validate({"name": "gpu1", "address": "10.0.0.1", **(entry or {})})
+    base = {
+        "boot_id": "b", "address": "10.0.0.1", "hostname": "gpu1", "accelerators": (GPU,),
+        "interfaces": (ETH0,),
+    }  # fmt: skip
+    return Patient(
+        host=host,
+        port_range=(30000, 30063),
+        facts=HostFacts.model_validate({**base, **(facts or {})}),
+        checkup=Checkup.model_validate({**WELL, **(checkup or {})}),
+        owner="me",
+        instances=frozenset({"chat-decode-aaaa"}),
+        **more,
+    )
+
+
+def test_a_healthy_host_has_nothing_to_complain_of() -> None:
+    found = examine(patient())
+    assert {f.verdict for f in found} == {"pass"}
+    assert {"ssh", "forwarding", "clock", "disk", "accelerators", "interface"} <= {
+        f.check for f in found
+    }
+    assert failures(found) == ()
+
+
+TWO = {"interfaces": (ETH0, ETH1)}
+KV = {"needs": Needs(plane="data")}
+MODEL = ModelCopy(path="/m", there=True, digest="a", weights=2, size=10)
+
+
+@pytest.mark.parametrize(
+    ("check", "verdict", "says", "changes"),
+    [
+        ("forwarding", "fail", "no TCP", {"checkup": {"forwarding": "open failed"}}),
+        ("tools", "fail", "flock, awk", {"facts": {"missing_tools": ("flock", "awk")}}),
+        ("clock", "warn", "90 s behind ours", {"checkup": {"skew_s": -90.2}}),
+        ("clock", "warn", "7 s ahead of ours", {"checkup": {"skew_s": 7}}),
+        ("disk", "fail", "nothing can be written", {"checkup": {"writable": False}}),
+        ("disk", "fail", "12 MiB", {"checkup": {"disk_free": 12}}),
+        ("disk", "warn", "900 MiB", {"checkup": {"disk_free": 900}}),
+        ("memory", "warn", "100 MiB of", {"checkup": {"memory_free": 100}}),
+        ("shm", "warn", "64 MiB", {"checkup": {"shm_total": 64}}),
+        ("nofile", "warn", "1024 files", {"checkup": {"limits": {"nofile": 1024}}}),
+        ("memlock", "warn", "64 KiB", {"checkup": {
+            "limits": {"memlock": 64}, "rdma": (Rdma(device="m", state="ACTIVE"),)}}),
+        ("accelerators", "fail", "mismatch", {"facts": {
+            "accelerators": (), "accelerator_note": "driver mismatch"}}),
+        ("accelerators", "warn", "lost", {"facts": {"accelerator_note": "GPU 1 is lost"}}),
+        ("mig", "warn", "MIG is on for 0", {"facts": {
+            "accelerators": (GPU.model_copy(update={"mig": True}),)}}),
+        ("foreign", "warn", "0 by python (pid 7, bob)", {"facts": {
+            "uses": (Use(index=0, pid=7, name="python", user="bob"),)}}),
+        ("fabric", "fail", "0, In Progress, N/A", {"checkup": {
+            "nvswitch": True, "fabric": ("0, In Progress, N/A", "1, Completed, Success")}}),
+        ("leftovers", "warn", "vllm (pid 9, of old-decode-bbbb)", {"checkup": {
+            "marked": (Marked(pid=9, instance="old-decode-bbbb", name="vllm"),)}}),
+        ("claims", "warn", "old", {"facts": {"claims": (Claim(owner="me", instance="old"),)}}),
+        ("owners", "warn", "her", {"facts": {"claims": (Claim(owner="her", instance="x"),)}}),
+        ("ports", "warn", "30005 (nginx, pid 3)", {
+            "facts": {"listening": frozenset({30005, 22})},
+            "checkup": {"listeners": (Listener(port=30005, pid=3, name="nginx"),)}}),
+        ("ports", "fail", "30000", {"facts": {"listening": frozenset(range(30000, 30064))}}),
+        ("port_range", "warn", "outgoing", {"facts": {"ephemeral": (30050, 60000)}}),
+        ("interface", "warn", "eth0, eth1", {"facts": TWO}),
+        ("interface", "fail", "eth9 is not there", {"entry": {"kv_transfer_ifname": "eth9"}}),
+        ("interface", "fail", "eth1 is down", {
+            "facts": {"interfaces": (ETH0, ETH1.model_copy(update={"up": False}))},
+            "entry": {"kv_transfer_ifname": "eth1"}}),
+        ("interface", "fail", "no routable", {
+            "facts": {"interfaces": (ETH0, Interface(name="eth1", addresses=("fe80::1",)))},
+            "entry": {"kv_transfer_ifname": "eth1"}}),
+        ("interface", "pass", "over eth1", {"facts": TWO, "entry": {"kv_transfer_ifname": "eth1"}}),
+        ("interface", "pass", "over eth1", {"facts": TWO, "ifname": "eth1"}),
+        ("kv_route", "fail", "gpu2 (10.1.0.2: No route to host)", {
+            "reaches": (Reach(target="gpu2", address="10.1.0.2", interface="eth1", ok=False,
+                              seen="No route to host"),)}),
+        ("kv_route", "warn", "no answer", {
+            "reaches": (Reach(target="gpu2", interface="eth1", seen="no answer within 4 s"),)}),
+        ("kv_route", "warn", "gpu2 over eth0", {
+            "reaches": (Reach(target="gpu2", interface="eth1", via="eth0", ok=True),)}),
+        ("kv_route", "pass", "over eth1", {
+            "reaches": (Reach(target="gpu2", interface="eth1", via="eth1", ok=True),)}),
+        ("rdma", "warn", "m:1 (DOWN)", {"checkup": {"rdma": (Rdma(device="m", state="DOWN"),)}}),
+        ("rdma", "pass", "1 RDMA", {"checkup": {"rdma": (Rdma(device="m", state="ACTIVE"),)}}),
+        ("npu_network", "warn", "NPU 0", {"facts": {"accelerators": (NPU,)}}),
+        ("npu_network", "pass", "addresses", {
+            "facts": {"accelerators": (NPU,)}, "checkup": {"hccn": {"0": "192.168.1.2"}}}),
+        ("runtime", "fail", "docker is not installed", {"entry": {"runtime": "docker"}}),
+        ("runtime", "fail", "permission denied", {
+            "entry": {"runtime": "docker"},
+            "checkup": {"runtimes": {"docker": "!permission denied"}}}),
+        ("gpu_runtime", "warn", "see the GPUs", {
+            "entry": {"runtime": "podman"}, "checkup": {"runtimes": {"podman": "4.3.1"}}}),
+        ("program", "fail", "vllm is not there", {
+            "checkup": {"programs": {"vllm": ""}}, "needs": Needs(programs=("vllm",))}),
+        ("program", "pass", "/opt/vllm", {
+            "checkup": {"programs": {"vllm": "/opt/vllm"}}, "needs": Needs(programs=("vllm",))}),
+        ("model", "fail", "/m is not there", {"checkup": {"models": (ModelCopy(path="/m"),)}}),
+        ("model", "fail", "config.json of /m differs from that on gpu2", {
+            "checkup": {"models": (MODEL,)},
+            "peers": {"gpu2": Checkup(models=(MODEL.model_copy(update={"digest": "b"}),))}}),
+        ("model", "warn", "not so on gpu2 (1 weight files, 10 bytes)", {
+            "checkup": {"models": (MODEL,)},
+            "peers": {"gpu2": Checkup(models=(MODEL.model_copy(update={"weights": 1}),))}}),
+        ("model", "pass", "2 weight files", {
+            "checkup": {"models": (MODEL,)}, "peers": {"gpu2": Checkup(models=(MODEL,))}}),
+    ],
+)  # fmt: skip
+def test_checks(check: str, verdict: str, says: str, changes: dict[str, Any]) -> None:
+    found = examine(patient(**changes))
+    ours = [f for f in found if f.check == check]
+    assert [f.verdict for f in ours] == [verdict], found
+    assert says in ours[0].seen
+    if verdict != "pass":
+        assert ours[0].remedy
+    assert {f.verdict for f in found if f.check not in (check, "memlock")} <= {"pass"} | (
+        {"warn"} if check in ("fabric", "ports", "rdma") else set()
+    )
+    order = [f.verdict for f in found]
+    assert order == sorted(order, key=["fail", "warn", "pass"].index)
+    assert bool(failures(found)) == (verdict == "fail")
+
+
+CLAIM = Claim(owner="me", instance="chat-decode-aaaa", accelerators=(0,), ports=(30005,))
+
+
+def test_what_is_ours_and_known_is_no_leftover() -> None:
+    """A claimed card's own process, a claimed port, an instance of the store."""
+    found = examine(
+        patient(
+            facts={
+                "claims": (CLAIM,),
+                "uses": (Use(index=0, pid=7, instance="chat-decode-aaaa"),),
+                "listening": frozenset({30005}),
+            },
+            checkup={"marked": (Marked(pid=7, instance="chat-decode-aaaa"),)},
+        )
+    )  # fmt: skip
+    assert {f.verdict for f in found} == {"pass"}
+
+
+def test_a_host_that_does_not_answer_has_that_one_finding() -> None:
+    problem = Problem(rule="host.timeout", message="no answer within 10 s", remedy="Check it.")
+    silent = Patient(host=Host(name="gpu1", address="x"), port_range=(1, 2), problem=problem)
+    (only,) = examine(silent)
+    assert (only.check, only.verdict, only.remedy) == ("ssh", "fail", "Check it.")
+    (told,) = failures([only])
+    assert told.rule == "doctor.ssh"
+    assert "no answer within 10 s" in told.message
