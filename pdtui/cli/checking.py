@@ -156,7 +156,7 @@ def _named(part: Part, answer: Answer) -> Answer:
 def _print(verdicts: list[Any], skipped: list[str], documents: int) -> None:
     for v in verdicts:
         of = f"{v['document']}: " if documents > 1 and v.get("document") else ""
-        message, remedy = _words(v)
+        message, remedy = words(v)
         typer.echo(f"{v['verdict']:<10}  {of}{v['path'] or '-'}: {message}  [{v['rule']}]")
         if remedy:
             typer.echo(f"{'':<12}{remedy}")
@@ -167,7 +167,7 @@ def _print(verdicts: list[Any], skipped: list[str], documents: int) -> None:
     typer.echo(f"{documents} document{'' if documents == 1 else 's'}: {said}")
 
 
-def _words(verdict: dict[str, Any]) -> tuple[str, str]:
+def words(verdict: dict[str, Any]) -> tuple[str, str]:
     """Message and remedy in the language in use."""
     from backend.domain.errors import Problem
     from backend.domain.rules.words import LANGUAGES, say

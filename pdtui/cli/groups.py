@@ -60,6 +60,15 @@ def get(
             typer.echo(line)
 
 
+def say_doubts(answer: dict[str, Any]) -> None:
+    """What does not stop a save: warnings, and what could not be verified."""
+    from pdtui.cli.checking import words
+
+    for v in answer["verdicts"]:
+        message, remedy = words(v)
+        typer.echo(f"{v['verdict']}: {v['path']}: {message} {remedy} [{v['rule']}]", err=True)
+
+
 async def settled(client: HttpClient) -> None:
     """Give a backend that was started for this command a moment to look at the hosts."""
     if client.owned:
@@ -86,6 +95,8 @@ def apply(
         if client.owned:
             await settled(client)
         saved = [await client.apply(d, dry_run=dry_run) for d in documents]
+        for document in documents:
+            say_doubts(await client.check(document))
         if not dry_run and (client.owned if wait is None else wait):
             saved = [await until_serving(client, g.name, timeout) for g in saved]
         return saved
