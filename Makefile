@@ -7,17 +7,20 @@ STAMP := $(VENV)/.installed
 PIP := $(PY) -m pip --disable-pip-version-check
 
 PYTHON ?=#    the interpreter .venv is built from; default: the first of CANDIDATES that will do
+STEPS ?= 50#   acts of a chaos run:                   make chaos STEPS=1000 SEED=7
+SEED ?=#      its choices, default the machine's
 ARGS ?=#      passed to demo, bench and shots:        make demo ARGS=--headless
 TESTS ?=#     what `make test` runs, default all:      make test TESTS=tests/unit
 JOBS ?= 2#    worker processes of the fast tests
 CANDIDATES := python3.11 python3.12 python3.13 python3
 
-.PHONY: help venv demo test check format bench shots pins clean gone
+.PHONY: help venv demo test chaos check format bench shots pins clean gone
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo    a 2P1D group on embedded hosts, with the console (ARGS=--headless: no screen)'
 	@echo 'make test    every test (TESTS=PATH selects)'
+	@echo 'make chaos   random wishes and faults on living groups (STEPS=1000 SEED=7)'
 	@echo 'make check   lint, format, types, direction of imports'
 	@echo 'make format  let the linter and the formatter repair what they can'
 	@echo 'make bench   speed, beside a rival in the same run'
@@ -32,6 +35,9 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	@$(PY) -m tests.lanes --jobs $(JOBS) $(TESTS)
+
+chaos: $(STAMP)
+	@$(PY) -m tests.chaos --steps $(STEPS) $(if $(SEED),--seed $(SEED))
 
 check: $(STAMP)
 	$(PY) -m ruff check . screenshots/*.py

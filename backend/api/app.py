@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from backend.api.routes_caches import router as caches
 from backend.api.routes_choices import router as choices
 from backend.api.routes_groups import router as groups
+from backend.api.routes_history import router as history
 from backend.api.routes_hosts import router as hosts
 from backend.api.routes_system import router as system
 from backend.api.wire import API_VERSION, ErrorBody
@@ -38,6 +39,7 @@ def create_app(backend: Backend, version: str) -> FastAPI:
     app.state.backend = backend
     app.state.version = version
     app.include_router(groups, prefix=f"/{API_VERSION}")
+    app.include_router(history, prefix=f"/{API_VERSION}")
     app.include_router(caches, prefix=f"/{API_VERSION}")
     app.include_router(choices, prefix=f"/{API_VERSION}")
     app.include_router(hosts, prefix=f"/{API_VERSION}")

@@ -90,14 +90,6 @@ async def delete_instance(name: str, instance: str, backend: TheBackend, actor: 
     await backend.groups.delete_instance(name, instance, actor)
 
 
-@router.get("/deployments/{name}/history")
-async def history(name: str, backend: TheBackend) -> list[dict[str, Any]]:
-    """Earlier documents, newest first."""
-    backend.groups.document(name)
-    rows = await backend.store.documents(name)
-    return [{"version": v, "at": at, "actor": who, "document": d} for v, at, who, d in rows]
-
-
 @router.get("/events")
 async def events(
     backend: TheBackend, group: str | None = None, limit: int = 200

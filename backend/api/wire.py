@@ -27,6 +27,12 @@ class RestartBody(_Body):
     force: bool = False
 
 
+class RollbackBody(_Body):
+    """The version whose document is saved again."""
+
+    version: Annotated[int, Field(ge=1)]
+
+
 class PauseBody(_Body):
     """Whether the group is switched off."""
 

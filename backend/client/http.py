@@ -18,6 +18,8 @@ from backend.domain.doctor import Finding
 from backend.domain.errors import KINDS, HostUnreachable, PdError, Problem, TimedOut
 from backend.domain.views import (
     Change,
+    Difference,
+    EndpointRow,
     EventView,
     GroupView,
     Health,
@@ -162,6 +164,28 @@ class HttpClient(CacheCalls, BackendClient):
         """Every saved document, newest first."""
         body = await self._call("GET", f"{_of(name)}/history")
         return TypeAdapter(tuple[VersionView, ...]).validate_python(body)
+
+    async def difference(self, name: str, older: int, newer: int | None = None) -> Difference:
+        """What changed between two saved documents; without `newer`, up to the present one."""
+        params = {"older": older} | ({} if newer is None else {"newer": newer})
+        return Difference.model_validate(
+            await self._call("GET", f"{_of(name)}/diff", params=params)
+        )
+
+    async def rollback(self, name: str, version: int) -> GroupView:
+        """Save an earlier document again."""
+        body = await self._call("POST", f"{_of(name)}/rollback", json={"version": version})
+        return GroupView.model_validate(body)
+
+    async def endpoints(self) -> tuple[EndpointRow, ...]:
+        """Every group's endpoint."""
+        body = await self._call("GET", "/endpoints")
+        return TypeAdapter(tuple[EndpointRow, ...]).validate_python(body)
+
+    async def scrape_targets(self) -> list[dict[str, Any]]:
+        """What monitoring is to scrape, as Prometheus' HTTP service discovery reads it."""
+        body: list[dict[str, Any]] = await self._call("GET", "/prometheus/targets")
+        return body
 
     async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:
         """Set wanted members by role."""

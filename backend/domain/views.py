@@ -278,6 +278,24 @@ class VersionView(_View):
     document: dict[str, Any]
 
 
+class Difference(_View):
+    """What changed between two saved documents, a line each."""
+
+    group: str
+    older: int
+    newer: int
+    changes: tuple[str, ...] = ()
+
+
+class EndpointRow(_View):
+    """A group's OpenAI base URL and served model name; both empty while none is registered."""
+
+    group: str
+    url: str = ""
+    model: str = ""
+    status: GroupStatus
+
+
 class Change(_View):
     """One message of the event stream: a replaced or removed object, or a history line.
 

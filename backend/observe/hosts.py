@@ -112,10 +112,15 @@ class HostWatch:
         self.hint(host)  # it may have been quiet there until now
 
     def forget(self, host: str, instance: str) -> None:
-        """An instance is gone for good."""
+        """An instance is gone for good, and its claim with it."""
         sight = self.sight(host)
         statuses = {k: v for k, v in sight.statuses.items() if k != instance}
-        self._sights[host] = replace(sight, statuses=statuses)
+        facts = sight.facts
+        if facts is not None:
+            left = tuple(c for c in facts.claims if c.instance != instance)
+            facts = facts.model_copy(update={"claims": left})
+        self._sights[host] = replace(sight, statuses=statuses, facts=facts)
+        self._on_change(host)
 
     async def look(self, name: str) -> HostSight:
         """Look at one host's facts now. Never raises for what a host does: the sight says it."""
@@ -156,7 +161,8 @@ class HostWatch:
             busy = any(True for _ in self._store.on_host(name))
             pause = self._pace.busy_s if busy else self._pace.quiet_s
             try:
-                await asyncio.wait_for(self._wake[name].wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._wake[name].wait()
             except TimeoutError:
                 continue
 

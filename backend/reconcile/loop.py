@@ -54,7 +54,8 @@ class GroupLoop:
                 self._wake.clear()
                 pause = await self._turn()
                 try:
-                    await asyncio.wait_for(self._wake.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await self._wake.wait()
                 except TimeoutError:
                     continue
         finally:

@@ -96,7 +96,8 @@ class Reconciler:
             await asyncio.gather(*(self._let_go(i) for i in waiting))
             left = any(i.kind == "release" for i in self.world.store.intents.values())
             try:
-                await asyncio.wait_for(self._sweep.wait(), JANITOR_S if left else None)
+                async with asyncio.timeout(JANITOR_S if left else None):
+                    await self._sweep.wait()
             except TimeoutError:
                 continue
 
@@ -110,6 +111,7 @@ class Reconciler:
                 if not result.gone:
                     return
                 await w.runtime.remove(host, key)
+                w.hosts.forget(host.name, key)
             except PdError as error:
                 log.info("letting go of %s on %s: %s", key, host.name, error)
                 return

@@ -255,11 +255,13 @@ class Chaos:
             await self.lab.order(host["name"], faults=off)
             await self.lab.order(host["name"], engine={})
         self._away.clear()
-        asked: set[str] = set()
         last = ""
         try:
             async with asyncio.timeout(QUIET_S):
-                while last := await self._wrong(asked):
+                while now := await self._wrong():
+                    if now != last:
+                        self._tell(f"  not yet: {now[:300]}")
+                    last = now
                     self.lab.watch.check()
                     await asyncio.sleep(0.25)
         except TimeoutError:
@@ -271,7 +273,7 @@ class Chaos:
         self.quiet += 1
         self._tell(f"quiet {self.quiet}: all is as it should be")
 
-    async def _wrong(self, asked: set[str]) -> str:
+    async def _wrong(self) -> str:
         """The first thing that is not yet as it should be; empty when there is none."""
         groups = {g.name: g for g in await self._groups()}
         for name in MODES:
