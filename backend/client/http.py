@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from pydantic import TypeAdapter
 from backend.client.base import BackendClient
 from backend.client.caches import CacheCalls
 from backend.domain.doctor import Finding
+from backend.domain.documents import parse_deployment
 from backend.domain.errors import KINDS, HostUnreachable, PdError, Problem, TimedOut
 from backend.domain.views import (
     Change,
@@ -101,14 +103,15 @@ class HttpClient(CacheCalls, BackendClient):
         """Everything there is now."""
         return Snapshot.model_validate(await self._call("GET", "/snapshot"))
 
-    async def changes(self, since: int) -> AsyncIterator[Change]:
+    async def changes(self, since: int) -> AsyncGenerator[Change, None]:
         """Every change after `since`, for ever; reconnects and resumes by itself."""
         failures = 0
         while True:
             try:
-                async for change in self._stream(since):
-                    since, failures = change.seq, 0
-                    yield change
+                async with aclosing(self._stream(since)) as stream:
+                    async for change in stream:
+                        since, failures = change.seq, 0
+                        yield change
             except httpx.HTTPError:
                 failures += 1
             self._connection(False)
@@ -123,7 +126,7 @@ class HttpClient(CacheCalls, BackendClient):
         except PdError:
             return  # shown as not connected; tried again at the next turn
 
-    async def _stream(self, since: int) -> AsyncIterator[Change]:
+    async def _stream(self, since: int) -> AsyncGenerator[Change, None]:
         timeout = httpx.Timeout(STREAM_SILENCE_S, connect=5.0)
         async with self._http.stream(
             "GET", "/changes", params={"since": since}, timeout=timeout
@@ -147,6 +150,8 @@ class HttpClient(CacheCalls, BackendClient):
 
     async def apply(self, document: dict[str, Any], *, dry_run: bool = False) -> GroupView:
         """Save a document, or judge it."""
+        if not isinstance(document, dict):
+            parse_deployment(document)  # says what it is instead
         metadata = document.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
         path = f"/deployments/{quote(str(name or 'unnamed'), safe='')}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Invalid, Problem
+
+LONGEST_TEXT = 128 * 1024 - 1
+"""Bytes of one argument or environment entry that Linux hands to a program."""
 
 
 def parse_deployment(data: object) -> Deployment:
@@ -22,10 +25,48 @@ def parse_deployment(data: object) -> Deployment:
             f"{_said(data)}.",
             remedy="Start from the example in the README.",
         )
+    unfit = tuple(_unfit(data, (), set()))
+    if unfit:
+        raise Invalid(*unfit)
     try:
         return Deployment.model_validate(data)
     except ValidationError as error:
         raise Invalid(*(_problem(e, Deployment) for e in error.errors())) from None
+
+
+def _unfit(value: object, at: tuple[int | str, ...], seen: set[int]) -> Iterator[Problem]:
+    """Text that no process can be started with: NUL, half a character, or longer than one argument
+    may be (Linux: MAX_ARG_STRLEN)."""
+    if isinstance(value, Mapping | list | tuple):
+        if id(value) in seen:  # shared by aliases, or holding itself
+            return
+        seen.add(id(value))
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _unfit(key, at, seen)
+            yield from _unfit(inner, (*at, str(key)), seen)
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from _unfit(inner, (*at, number), seen)
+    elif isinstance(value, str):
+        why = _why_unfit(value)
+        if why:
+            yield Problem(
+                rule="structure.text",
+                path=path_of(at),
+                message=f"this text {why}, so no process can be started with it.",
+                values={"characters": len(value)},
+                remedy="Correct the text; put long content into a file on the hosts.",
+            )
+
+
+def _why_unfit(text: str) -> str:
+    if "\0" in text:
+        return f"holds a NUL character at position {text.index(chr(0))}"
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        return "holds half of a character (a lone surrogate)"
+    size = len(text.encode())
+    return f"is {size} bytes long, more than {LONGEST_TEXT}" if size > LONGEST_TEXT else ""
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Invalid:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pdtui.cli.common import ask, guarded, print_json, print_table, read_documents
+from pdtui.cli.common import ask, guarded, print_json, print_table
 
 app = typer.Typer(
     help="Cache services that roles attach to.", no_args_is_help=True, rich_markup_mode=None
@@ -51,6 +51,8 @@ def apply_caches(
     ],
 ) -> None:
     """Save the cache services of a file. Groups that use one show Config changed."""
+    from pdtui.cli.files import read_documents
+
     documents = read_documents(file)
 
     async def question(client: Any) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -50,16 +49,9 @@ def run(options: Options, file: Path, *, json: bool, every: bool) -> int:
 def read_parts(file: Path) -> Iterator[Part]:
     """The documents of a file, `-` for stdin. Raises Invalid when it cannot be opened."""
     from backend.domain.errors import Invalid
+    from pdtui.cli.files import read_text
 
-    try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Invalid.of(
-            "file.unreadable",
-            f"{file} cannot be read: {error}.",
-            values={"file": str(file)},
-            remedy="Check the path and its permissions.",
-        ) from None
+    text = read_text(file)
     found = [part for piece in _pieces(text) if (part := _parsed(file, *piece)) is not None]
     if not found:
         raise Invalid.of(
@@ -83,9 +75,10 @@ def _parsed(file: Path, line: int, text: str) -> Part | None:
     import yaml
 
     from backend.domain.errors import Problem
+    from pdtui.cli.files import load_all
 
     try:
-        data = yaml.load(text, Loader=yaml.CSafeLoader)  # noqa: TID251 - the safe loader, in C
+        found = load_all(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = line + (mark.line + 1 if mark else 1)
@@ -97,7 +90,7 @@ def _parsed(file: Path, line: int, text: str) -> Part | None:
             remedy="Correct that line; a tab or a missing quote is the usual cause.",
         )
         return Part(broken=_unreadable([problem.model_dump(mode="json")]))
-    return None if data is None else Part(data)
+    return Part(found[0]) if found else None
 
 
 def _unreadable(verdicts: list[Any]) -> Answer:

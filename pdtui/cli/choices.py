@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from pdtui.cli.common import Options, ask, print_json, print_table, read_documents
+from pdtui.cli.common import Options, ask, print_json, print_table
 
 
 def show_choices(
@@ -17,6 +17,8 @@ def show_choices(
         raise typer.BadParameter("--for says the engine and the hosts: leave the others out")
     if vendor not in (None, "nvidia", "ascend"):
         raise typer.BadParameter(f"{vendor!r}: --vendor is nvidia or ascend")
+    from pdtui.cli.files import read_documents
+
     documents = read_documents(file) if file is not None else []
     if file is not None and len(documents) != 1:
         raise typer.BadParameter(f"{file} holds {len(documents)} documents, not one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
+import re
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from backend.domain.errors import PdError
 
 R = TypeVar("R")
+_CONTROL = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_].*?(?:\x1b\\|$)|\x1b\[[0-?]*[ -/]*[@-~]"
+    r"|\x1b[ -/]*[0-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,11 @@ def ask(
     return asyncio.run(session())
 
 
+def plain(text: str) -> str:
+    """A log's text without what would drive the terminal: escape sequences, bells, backspaces."""
+    return _CONTROL.sub("", text)
+
+
 def print_json(value: Any) -> None:
     """`value` as JSON on stdout; models and tuples of models too."""
     typer.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
@@ -129,31 +138,3 @@ def port_range(text: str | None) -> tuple[int, int] | None:
             "for example 40000-40063"
         )
     return int(first), int(last)
-
-
-def read_documents(path: Path) -> list[Any]:
-    """The YAML or JSON documents of a file, `-` for stdin. Raises Invalid naming file and line."""
-    import yaml
-
-    from backend.domain.errors import Invalid
-
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-        return [d for d in yaml.safe_load_all(text) if d is not None]
-    except (OSError, UnicodeDecodeError) as error:
-        raise Invalid.of(
-            "file.unreadable",
-            f"{path} cannot be read: {error}.",
-            values={"file": str(path)},
-            remedy="Check the path and its permissions.",
-        ) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        why = getattr(error, "problem", None) or "it is not YAML"
-        raise Invalid.of(
-            "file.yaml",
-            f"{path} is not readable YAML{at}: {why}.",
-            values={"file": str(path), "line": mark.line + 1 if mark else 0},
-            remedy="Correct that line; a tab or a missing quote is the usual cause.",
-        ) from None

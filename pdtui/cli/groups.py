@@ -11,9 +11,9 @@ from pdtui.cli.common import (
     Options,
     ask,
     guarded,
+    plain,
     print_json,
     print_table,
-    read_documents,
 )
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def apply(
     json: Json = False,
 ) -> None:
     """Save deployments from a file. What runs is not touched before a restart."""
+    from pdtui.cli.files import read_documents
+
     documents = read_documents(file)
 
     async def question(client: HttpClient) -> list[GroupView]:
@@ -94,7 +96,9 @@ def apply(
 
         if client.owned:
             await settled(client)
-        saved = [await client.apply(d, dry_run=dry_run) for d in documents]
+        judged = [await client.apply(d, dry_run=True) for d in documents]
+        # all are judged before any is stored: one refused document leaves nothing half done
+        saved = judged if dry_run else [await client.apply(d) for d in documents]
         for document in documents:
             say_doubts(await client.check(document))
         if not dry_run and (client.owned if wait is None else wait):
@@ -225,7 +229,7 @@ def delete(
 ) -> None:
     """Stop the group and forget the deployment."""
 
-    async def question(client: HttpClient) -> None:
+    async def question(client: HttpClient) -> bool:
         from pdtui.cli.waiting import until_gone
 
         group = await client.group(name)
@@ -234,12 +238,14 @@ def delete(
         await client.delete(name)
         if client.owned if wait is None else wait:
             await until_gone(client, name, timeout)
+            return True
+        return False
 
-    ask(context.obj, question)
+    gone = ask(context.obj, question)
     if json:
-        print_json({"name": name, "deleted": True})
+        print_json({"name": name, "deleted": gone})
     else:
-        typer.echo(f"{name} is deleted")
+        typer.echo(f"{name} is deleted" if gone else f"{name} is being deleted")
 
 
 @guarded
@@ -256,16 +262,25 @@ def logs(
     async def question(client: HttpClient) -> Any:
         import asyncio
 
+        from backend.domain.errors import NotFound
+
         chunk = await client.log(instance, tail_bytes=tail)
+        if previous and chunk.generation == 1:
+            raise NotFound.of(
+                "log.no_earlier",
+                f"{instance} is in its first attempt: there is none before.",
+                values={"instance": instance, "generation": 1},
+                remedy="Leave --previous out.",
+            )
         if previous:
             chunk = await client.log(instance, generation=chunk.generation - 1, tail_bytes=tail)
         if json:
             return chunk
-        typer.echo(chunk.text, nl=False)
+        typer.echo(plain(chunk.text), nl=False)
         while follow:
             await asyncio.sleep(0.5)
             chunk = await client.log(instance, generation=chunk.generation, offset=chunk.offset)
-            typer.echo(chunk.text, nl=False)
+            typer.echo(plain(chunk.text), nl=False)
         return None
 
     chunk = ask(context.obj, question)

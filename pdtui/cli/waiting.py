@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from backend.domain.errors import NotFound, TimedOut
+from backend.domain.errors import NotFound, Refused, TimedOut
 from backend.domain.views import GroupView
 
 if TYPE_CHECKING:
@@ -33,15 +34,20 @@ async def until(
                 saw(last)
             if done(last):
                 return last
-            async for change in client.changes(snapshot.seq):
-                views = _views(change.kind, change.body, name)
-                if not views:
-                    continue
-                last = views[-1]
-                if saw:
-                    saw(last)
-                if done(last):
-                    return last
+            if looping(last):
+                raise _crash_loop(last)
+            async with aclosing(client.changes(snapshot.seq)) as changes:
+                async for change in changes:
+                    views = _views(change.kind, change.body, name)
+                    if not views:
+                        continue
+                    last = views[-1]
+                    if saw:
+                        saw(last)
+                    if done(last):
+                        return last
+                    if looping(last):
+                        raise _crash_loop(last)
     except TimeoutError:
         marks = " ".join(m.text for m in last.marks)
         notes = " ".join(f"{m.id}: {m.note}" for m in last.members if m.note)
@@ -52,6 +58,22 @@ async def until(
             remedy="It goes on: look at it with `pdtui get` or raise --timeout.",
         ) from None
     raise AssertionError("the stream of changes does not end")
+
+
+def looping(group: GroupView) -> bool:
+    """Whether a member is not started again, so that waiting leads nowhere."""
+    return any(m.state == "crash_loop" for m in group.members)
+
+
+def _crash_loop(group: GroupView) -> Refused:
+    stuck = [m for m in group.members if m.state == "crash_loop"]
+    why = "; ".join(f"{m.id} on {m.host}: {m.note}" for m in stuck)
+    return Refused.of(
+        "life.crash_loop",
+        f"{group.name} does not come up: {why}",
+        values={"name": group.name, "members": [m.id for m in stuck]},
+        remedy=f"Read `pdtui logs {stuck[0].id}`, correct the deployment, and restart it.",
+    )
 
 
 def _views(kind: str, body: dict[str, object], name: str) -> list[GroupView]:
