@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from tests.bench import rules, start
+from tests.bench import console, rules, start
 from tests.bench.runner import BenchError, run, table
 
 
@@ -26,10 +26,10 @@ def main(argv: list[str] | None = None) -> int:
 
     chosen = [
         bench
-        for bench in [*start.benches(), *rules.benches()]
+        for bench in [*start.benches(), *rules.benches(), *console.benches()]
         if not options.words or any(word in bench.name for word in options.words)
     ]
-    if not chosen:
+    if not chosen and "console" not in options.words:
         print(f"no bench is called {' or '.join(options.words)}", file=sys.stderr)
         return 2
     results, failed = [], False
@@ -41,6 +41,12 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{bench.name}: {error}", file=sys.stderr)
     if results:
         print(table(results))
+    if not options.words or any(word in "console" for word in options.words):
+        try:
+            print(console.report())
+        except BenchError as error:
+            failed = True
+            print(f"console: {error}", file=sys.stderr)
     if options.json:
         options.json.write_text(json.dumps([r.as_dict() for r in results], indent=2) + "\n")
     return 1 if failed else 0

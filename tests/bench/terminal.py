@@ -116,10 +116,10 @@ def first_paint(
         raise BenchError(f"{' '.join(command)}: {why}\n{shown}")
     finally:
         os.close(ours)
-        _end(process)
+        end(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     """Ends the session the program leads: politely, then not."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.bench.console import CURSOR, p95
 from tests.bench.runner import Bench, BenchError, run, table
 from tests.bench.start import BARE_APP, run_time
 from tests.bench.terminal import Screen, first_paint
@@ -51,3 +52,13 @@ def test_both_sides_run_equally_often_and_medians_are_compared() -> None:
     assert table([result]).splitlines()[1].split() == (
         ["x", "2000.0", "1000.0", "y", "6000.0", "4000.0", "0.33", "fast"]
     )
+
+
+def test_nineteen_of_twenty_keys_stay_under_the_p95() -> None:
+    assert p95([float(n) for n in range(1, 101)]) == 95.0
+    assert p95([1.0]) == 1.0
+
+
+def test_a_row_counts_only_in_the_cursors_colour() -> None:
+    text = "\x1b[1;38;2;1;2;3;48;2;18;52;86mgroup-003  \x1b[0m\x1b[48;2;1;1;1mgroup-004\x1b[0m"
+    assert [m[1].strip() for m in CURSOR.finditer(text)] == ["group-003"]
