@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 from pdtui.app import Console
+from pdtui.i18n import Language, use
+from pdtui.screens import form
 from screenshots.shoot import Scene
+from tests.tui.catalogue import judged, modes
 from tests.tui.factories import DOCUMENTS, LOGS, NOW, site
 from tests.tui.fake_client import FakeClient
+from tests.tui.test_more import versions
 
 SIZES = ((80, 24), (160, 50))
 
 
-def console(theme: str) -> Callable[[], Console]:
+def console(theme: str, language: Language) -> Callable[[], Console]:
     """Builds the console in `theme` on a client that holds the site in memory."""
 
     async def client() -> FakeClient:
-        return FakeClient(site(), embedded=True, documents=DOCUMENTS, logs=LOGS)
+        fake = FakeClient(site(), embedded=True, documents=DOCUMENTS, logs=LOGS)
+        fake.known_modes, fake.judge, fake.versions = modes(), judged, versions()
+        return fake
 
-    return lambda: Console(client, theme=theme, clock=lambda: NOW)
+    def build() -> Console:
+        use(language)
+        form.CHECK_S = 0.001  # a picture waits for no typing
+        nowhere = Path(tempfile.mkdtemp(prefix="pdtui-shots-"))
+        return Console(client, theme=theme, clock=lambda: NOW, state_dir=nowhere)
+
+    return build
 
 
 QWEN = ("G",)
 """The group that serves is the last of the list."""
+
+DECODE = (
+    *QWEN, "E", "tab", "tab", "tab", *(["down"] * 7), "enter", "ctrl+u", *"--max-model-len",
+    "space", *"4096", "enter",
+)  # fmt: skip
+"""A decode override whose context is not prefill's."""
 
 VIEWS: dict[str, tuple[tuple[str, ...], str]] = {
     "groups": (QWEN, "Partially ready"),
@@ -35,18 +55,46 @@ VIEWS: dict[str, tuple[tuple[str, ...], str]] = {
     "hosts": (("2",), "key unknown"),
     "events": (("3",), "router started with 3 peers"),
     "help": (("question_mark",), "Keys"),
+    "form": ((*QWEN, "E"), "Served model name"),
+    "form-modes": ((*QWEN, "E", "tab", "down"), "vllm-ascend-mooncake"),
+    "form-decode": (DECODE, "1 refused"),
+    "form-router": ((*QWEN, "E", "tab", "tab", "tab", "tab"), "generated"),
+    "save": ((*QWEN, "E", "tab", "tab", "enter", "ctrl+u", "3", "enter", "W"), "Save qwen3-32b?"),
+    "modes": (("4",), "vllm-ascend-mooncake"),
+    "history": ((*QWEN, "H"), "history"),
+    "merged-log": ((*QWEN, "m"), "in one"),
+    "add-host": (("2", "n"), "Add a host"),
 }
 """Name of a view -> the keys that lead there from the first screen, and words it must show."""
 
 
-def scene(view: str, theme: str, size: tuple[int, int], name: str) -> Scene:
+CHINESE = {
+    "groups": "部分就绪",
+    "group": "运行中",
+    "config-changed": "配置已更改",
+    "form-modes": "方案",
+    "form-decode": "拒绝",
+    "form-router": "自动生成",
+    "scale": "副本数",
+    "restart": "重启整个组",
+    "help": "按键",
+}
+"""Views that are drawn in Chinese too, and words they must show."""
+
+
+def scene(
+    view: str, theme: str, size: tuple[int, int], name: str, language: Language = "en"
+) -> Scene:
     """The picture `name` of a view."""
     keys, shows = VIEWS[view]
-    return Scene(f"{name}-{size[0]}x{size[1]}", console(theme), size, keys, shows)
+    shows = CHINESE[view] if language == "zh" else shows
+    return Scene(f"{name}-{size[0]}x{size[1]}", console(theme, language), size, keys, shows)
 
 
 SCENES = [
     *(scene(view, "dark", size, view) for view in VIEWS for size in SIZES),
+    *(scene(v, "dark", size, f"{v}-zh", "zh") for v in CHINESE for size in SIZES),
+    scene("form-decode", "light", (160, 50), "form-decode-light"),
     scene("groups", "light", (80, 24), "groups-light"),
     scene("group", "light", (160, 50), "group-light"),
 ]

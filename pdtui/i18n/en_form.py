@@ -54,6 +54,10 @@ TEXT: dict[str, str] = {
     "verdict.refused": "refused",
     "verdict.warning": "warning",
     "verdict.unverified": "unverified",
+    "verdicts.refused": "refused",
+    "verdicts.warning": "warnings",
+    "verdicts.unverified": "unverified",
+    "form.rest": "Findings on hosts and the document as a whole",
     "verdict.fine": "fine",
     # fields
     "field.name": "Name",

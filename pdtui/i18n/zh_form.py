@@ -54,6 +54,10 @@ TEXT: dict[str, str] = {
     "verdict.refused": "拒绝",
     "verdict.warning": "警告",
     "verdict.unverified": "未验证",
+    "verdicts.refused": "项拒绝",
+    "verdicts.warning": "项警告",
+    "verdicts.unverified": "项未验证",
+    "form.rest": "主机与整个文档的检查结果",
     "verdict.fine": "通过",
     # 字段
     "field.name": "名称",

@@ -56,6 +56,34 @@ def rows(items: Iterable[Item], placed: Mapping[str, Sequence[Problem]]) -> list
     return out
 
 
+def rest(problems: Sequence[Problem]) -> list[Row]:
+    """Findings that stand at no field, under a heading of their own."""
+    if not problems:
+        return []
+    out = [_heading("rest", tr("form.rest"))]
+    for i, problem in enumerate(problems):
+        seen, (message, _) = look(problem), said(problem)
+        cells = (
+            Cell.of(seen.glyph, seen.tone),
+            Cell.of(problem.path or tr("detail.document"), "dim"),
+            Cell.of(message, seen.tone),
+            Cell.of(seen.word, seen.tone),
+            Cell.of(problem.rule, "off"),
+        )
+        out.append(Row(f"finding:{i}", cells))
+    return out
+
+
+def about_finding(problem: Problem) -> list[Line]:
+    """One finding whole."""
+    seen, (message, remedy) = look(problem), said(problem)
+    out = [line(Span(f"{seen.glyph} {seen.word}: {message}", seen.tone))]
+    if remedy:
+        out.append(line(Span(remedy, "dim")))
+    where = f"{problem.path}  " if problem.path else ""
+    return [*out, line(Span(f"{where}{problem.rule}", "off"))]
+
+
 def _heading(key: str, text: str) -> Row:
     return Row(f"heading:{key}", (Cell.of(text, "accent"),), heading=True)
 
@@ -149,8 +177,10 @@ def about(
             for h in hosts
         )
         out.append(line(Span(tr("form.about.hosts", hosts=free), "dim")))
-    if name == "run_command" and form.membership == "manual" and form.mode_name:
-        out.append(line(Span(word("membership", "manual"), "warn")))
+    if item.field.path.startswith(("spec.roles.router", "spec.disaggregation")):
+        tone: Tone = "warn" if form.membership == "manual" else "dim"
+        text = f"{tr('detail.membership')}: {word('membership', form.membership)}"
+        out.append(line(Span(text, tone)))
     return out
 
 
@@ -202,5 +232,6 @@ def verdict_line(problems: Sequence[Problem], state: str) -> Line:
     for verdict in ("refused", "warning", "unverified"):
         if found := [p for p in problems if p.verdict == verdict]:
             parts += [Span("  ")] if parts else []
-            parts.append(Span(f"{len(found)} {word('verdict', verdict)}", look(found[0]).tone))
+            prefix = "verdict" if len(found) == 1 else "verdicts"
+            parts.append(Span(f"{len(found)} {word(prefix, verdict)}", look(found[0]).tone))
     return tuple(parts) or line(Span(f"{glyphs().yes} {tr('form.fine')}", "ok"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pdtui.i18n import tr
@@ -91,9 +91,11 @@ def scale(
 def _room(group: GroupView, role: str, more: int, hosts: Sequence[HostView]) -> Line:
     """What the new members need, and where that is free; which host is chosen at the start."""
     width = max((len(m.accelerators) for m in group.members if m.role == role), default=0)
+    kinds = {m.accelerator_type for m in group.members if m.accelerator_type}
+    free = free_on(hosts, kinds)
     if not width:
-        return line(Span(tr("plan.free", free=free_on(hosts)), "dim"))
-    return line(Span(tr("plan.needs", count=more * width, free=free_on(hosts)), "dim"))
+        return line(Span(tr("plan.free", free=free), "dim"))
+    return line(Span(tr("plan.needs", count=more * width, free=free), "dim"))
 
 
 def apply(
@@ -167,9 +169,14 @@ def _created(document: Mapping[str, Any], hosts: Sequence[HostView]) -> list[Lin
     return out
 
 
-def free_on(hosts: Sequence[HostView]) -> str:
-    """The hosts that have free accelerators, with how many: `gpu-1 (2), gpu-3 (4)`."""
-    free = {h.name: sum(not a.held_by for a in h.accelerators) for h in hosts if h.state == "up"}
+def free_on(hosts: Sequence[HostView], kinds: Collection[str] = ()) -> str:
+    """The hosts that have free accelerators (of the `kinds` a group has already), with how many:
+    `gpu-1 (2), gpu-3 (4)`."""
+    free = {
+        h.name: sum(not a.held_by and (not kinds or a.type in kinds) for a in h.accelerators)
+        for h in hosts
+        if h.state == "up"
+    }
     return ", ".join(f"{name} ({n})" for name, n in free.items() if n) or NONE
 
 

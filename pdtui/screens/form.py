@@ -21,7 +21,7 @@ from pdtui.screens.base import Area, TableScreen
 from pdtui.screens.dialogs.choose import ChooseDialog
 from pdtui.state import yamltext
 from pdtui.state.document import get, masked
-from pdtui.state.findings import placed, tab_of
+from pdtui.state.findings import elsewhere, placed, tab_of
 from pdtui.state.form import Field, Form, Item, Tab
 from pdtui.widgets.cell_editor import CellEditor
 from pdtui.widgets.lines_view import LinesView, wrap
@@ -64,6 +64,7 @@ class FormScreen(TableScreen):
         self.keeper = keeper
         self._items: dict[str, Item] = {}
         self._placed: dict[str, list[Problem]] = {}
+        self._rest: list[Problem] = []
         self._cursors: dict[Tab, str] = {}
         self._serial = 0
         self._timer: Timer | None = None
@@ -93,7 +94,8 @@ class FormScreen(TableScreen):
         items = self.form.items(self.tab)
         self._items = {i.key: i for i in items}
         self._placed = placed(items, self.problems)
-        return drawn.rows(items, self._placed)
+        self._rest = elsewhere(self.tab, self._placed, self.problems)
+        return [*drawn.rows(items, self._placed), *drawn.rest(self._rest)]
 
     def nothing(self) -> list[Line]:
         """Every tab has rows."""
@@ -102,6 +104,11 @@ class FormScreen(TableScreen):
     def item(self) -> Item | None:
         """The row under the cursor."""
         return self._items.get(self.table().cursor_key or "") if self.tab != "yaml" else None
+
+    def _finding(self) -> Problem | None:
+        """The finding under the cursor, where it stands at no field."""
+        _, _, number = (self.table().cursor_key or "").partition("finding:")
+        return self._rest[int(number)] if number and self.tab != "yaml" else None
 
     def context(self) -> Context:
         """The field under the cursor."""
@@ -142,6 +149,8 @@ class FormScreen(TableScreen):
         item = self.item()
         found = self._placed.get(item.key, []) if item else []
         lines = drawn.about(self.form, item, found, list(self.console.store.hosts.values()))
+        if item is None and (one := self._finding()) is not None:
+            lines = drawn.about_finding(one)
         wrapped = [w for one in lines for w in wrap(one, width)]
         rule: Line = (Span(glyphs().rule * (width + 1), "off"),)
         about.show([rule, *wrapped[:most]])

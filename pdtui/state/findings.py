@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pdtui.state import words
@@ -34,6 +34,14 @@ def placed(items: Sequence[Item], problems: Sequence[Problem]) -> dict[str, list
         if (item := _place(items, problem.path)) is not None:
             out.setdefault(item.key, []).append(problem)
     return out
+
+
+def elsewhere(
+    tab: Tab, placed_here: Mapping[str, Sequence[Problem]], problems: Sequence[Problem]
+) -> list[Problem]:
+    """The findings of a tab that stand at none of its fields: of hosts, of the document whole."""
+    shown = {id(p) for found in placed_here.values() for p in found}
+    return [p for p in problems if tab_of(p.path) == tab and id(p) not in shown]
 
 
 def _place(items: Sequence[Item], path: str) -> Item | None:

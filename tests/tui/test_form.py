@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.domain.errors import Conflict, Refused
+from backend.domain.errors import Conflict, Problem, Refused
 from pdtui.screens.dialogs.confirm import Confirm
 from pdtui.screens.form import FormScreen
 from pdtui.screens.group import GroupScreen
@@ -246,3 +246,24 @@ async def test_tabs_are_clicked(start: Start) -> None:
         await d.pilot.click("#tabs", offset=(20, 0))
         await d.settle()
         assert form(d).tab == "disaggregation"
+
+
+async def test_findings_on_hosts_are_listed_below_the_fields(start: Start) -> None:
+    fake = client()
+    one = Problem(
+        rule="host.ephemeral_ports",
+        path="hosts.gpu-1.service_port_range",
+        message="the ports of gpu-1 are the system's too",
+        remedy="Move them.",
+        verdict="warning",
+    )
+    fake.judge = lambda _: [one]
+    async with start(fake, size=(120, 40)) as d:
+        await edit_qwen(d)
+        assert "Deployment ▲1" in d.text
+        assert "1 warning" in d.text
+        await d.press("G")
+        assert "the ports of gpu-1 are the system's too" in d.text
+        assert "Move them." in d.text
+        await d.press("enter", "o", "X")
+        assert isinstance(d.console.screen, FormScreen)
