@@ -69,7 +69,7 @@ def open_console(
 
         return await open_client(state_dir)
 
-    run(connect, read_only=read_only, theme=theme)
+    run(connect, read_only=read_only, theme=theme, state_dir=state_dir)
 
 
 @app.command()

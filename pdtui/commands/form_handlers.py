@@ -49,8 +49,10 @@ def _keeper(name: str) -> Act:
 
 def _copy(screen: FormScreen) -> None:
     from pdtui.state import yamltext
+    from pdtui.state.document import masked
 
-    screen.console.copy(yamltext.dump(screen.form.output()), tr("copy.what.document"))
+    text = yamltext.dump(masked(screen.form.output()))
+    screen.console.copy(text, tr("copy.what.document"))
 
 
 FORM: dict[str, Callable[[Console, Context], None]] = {

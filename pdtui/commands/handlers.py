@@ -202,9 +202,10 @@ def describe(console: Console, ctx: Context) -> None:
 
 def _describe_group(console: Console, name: str) -> None:
     def shown(document: dict[str, object]) -> None:
-        import yaml
+        from pdtui.state.document import masked
+        from pdtui.state.yamltext import dump
 
-        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+        text = dump(masked(document))
 
         def page() -> list[Line] | None:
             view = console.store.groups.get(name)

@@ -29,7 +29,7 @@ TEXT: dict[str, str] = {
     "cmd.form.yaml": "YAML",
     "cmd.form.yaml.help": "Show the document as YAML",
     "cmd.form.copy": "copy YAML",
-    "cmd.form.copy.help": "Copy the document as YAML",
+    "cmd.form.copy.help": "Copy the document as YAML, secrets hidden",
     "cmd.form.discard": "discard",
     "cmd.form.discard.help": "Close the form and drop what was written",
     "col.field": "FIELD",

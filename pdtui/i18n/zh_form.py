@@ -29,7 +29,7 @@ TEXT: dict[str, str] = {
     "cmd.form.yaml": "YAML",
     "cmd.form.yaml.help": "以 YAML 显示文档",
     "cmd.form.copy": "复制 YAML",
-    "cmd.form.copy.help": "以 YAML 复制文档",
+    "cmd.form.copy.help": "以 YAML 复制文档，隐藏机密",
     "cmd.form.discard": "放弃",
     "cmd.form.discard.help": "关闭表单并丢弃所写内容",
     "col.field": "字段",

@@ -163,3 +163,21 @@ async def test_an_unchanged_form_closes_without_a_word(start: Start, tmp_path: P
         await d.press("escape")
         assert isinstance(d.console.screen, GroupsScreen)
         assert files(tmp_path) == []
+
+
+async def test_secrets_are_hidden_where_a_document_is_described_or_copied(
+    start: Start, tmp_path: Path
+) -> None:
+    fake = client()
+    document = await fake.deployment("qwen3-32b")
+    secret = {**document, "spec": {**document["spec"], "env": {"HF_TOKEN": "hf_abc"}}}
+    fake._documents = {"qwen3-32b": secret}
+    async with start(fake, size=(120, 60)) as d:
+        d.table.select("qwen3-32b")
+        await d.settle()
+        await d.press("d")
+        assert "HF_TOKEN" in d.text
+        assert "hf_abc" not in d.text
+        await d.press("escape", "E", "y")
+        assert "HF_TOKEN" in d.console.clipboard
+        assert "hf_abc" not in d.console.clipboard
