@@ -173,7 +173,9 @@ def _attached(s: Subject, side: Side, cache: KvCache, path: str) -> Iterator[Pro
         if rule == "cache.role" and s.mode and s.mode.cache and service:
             recipe = s.mode.cache.service.get(service.provider)
         yield finding(
-            rule, "", path, role=side.name, service=cache.service or cache.kind,
+            rule,
+            "plain" if s.mode is None else "",
+            path, role=side.name, service=cache.service or cache.kind,
             mode=s.mode.name if s.mode else None,
             provider=service.provider if service else None,
             known=sorted(s.mode.cache.service) if s.mode and s.mode.cache else [],

@@ -50,7 +50,7 @@ def model_missing(s: Subject) -> Iterator[Problem]:
         yield finding(
             "host.model_missing", "nowhere" if proven else "somewhere",
             path.path if path else "spec.model", "refused" if proven else "warning",
-            role=side.name, model=side.model, hosts=lacking, there=there or None,
+            role=side.name, model=side.model, hosts=lacking, there=there or ["-"],
         )  # fmt: skip
         if {m.model for m in s.sides} == {side.model}:
             return

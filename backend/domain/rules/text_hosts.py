@@ -86,14 +86,14 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
                "请将模型复制过去，或改正 spec.model。"),
     },
     "host.model_missing:somewhere": {
-        "en": ("{hosts} may run {role} but lack {model}, which is on: {there}.",
+        "en": ("members of {role} may run on {hosts} without {model}; it was found on: {there}.",
                "Copy the model there, or select hosts that have it."),
         "zh": ("{hosts} 可运行 {role}，但没有 {model}；有该模型的主机：{there}。",
                "请将模型复制过去，或选择有该模型的主机。"),
     },
     "host.image:": {
-        "en": ("{hosts} run containers ({runtime}), but {role} has no image and {engine} has no "
-               "public one.",
+        "en": ("containers are run ({runtime}) on {hosts}, but {role} has no image and {engine} "
+               "has no public one.",
                "Name an image in spec.image or in the role."),
         "zh": ("{hosts} 以容器（{runtime}）运行，但 {role} 没有镜像，{engine} 也没有公共镜像。",
                "请在 spec.image 或角色中指定镜像。"),

@@ -226,10 +226,17 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
         "zh": ("{role} 需要扩展 KV 缓存 {service}，但模式 {mode} 不能组合这种缓存。",
                "请设置 extended_kv_cache: {{kind: none}}，或选择能组合它的模式。"),
     },
+    "cache.mode:plain": {
+        "en": ("{role} wants the extended cache {service}, but without disaggregation no connector "
+               "is rendered that it could join.",
+               "Set extended_kv_cache: {{kind: none}}, or write the connector in the parameters."),
+        "zh": ("{role} 需要扩展 KV 缓存 {service}，但不使用分离部署时不会生成可供组合的连接器。",
+               "请设置 extended_kv_cache: {{kind: none}}，或在参数中自行写明连接器。"),
+    },
     "cache.role:": {
         "en": ("{role} may not use the {provider} service {service} in mode {mode}{note}.",
                "Set spec.roles.{role}.extended_kv_cache: {{kind: none}}."),
-        "zh": ("在模式 {mode} 中，{role} 不能使用 {provider} 服务 {service}{note}。",
+        "zh": ("在模式 {mode} 中，{role} 不能使用 {provider} 服务 {service}。",
                "请设置 spec.roles.{role}.extended_kv_cache: {{kind: none}}。"),
     },
     "cache.provider:": {

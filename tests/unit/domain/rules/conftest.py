@@ -83,7 +83,7 @@ def known_of(catalogue: Catalogue, about: Mapping[str, Any], model: str = MODEL)
         services=None
         if services is None
         else {n: CacheService(name=n, provider=p) for n, p in services.items()},
-        inventory=bool(hosts),
+        inventory=about.get("inventory", bool(hosts)),
     )
 
 

@@ -136,7 +136,7 @@ CACHES = [
     ("sglang-nixl", service("mf"), None, []),
     ("custom", IN, None, ["refused cache.mode"]),
     ("custom", service("lm"), None, ["refused cache.mode"]),
-    (None, IN, None, ["refused cache.mode"]),
+    (None, IN, None, ["refused cache.mode plain"]),
     ("vllm-nixl", {"kind": "service"}, None, ["refused cache.shape no_service"]),
     ("vllm-nixl", {"kind": "none", "service": "lm"}, None, []),
     ("vllm-nixl", {"kind": "in_process", "service": "lm"}, None,
