@@ -17,7 +17,7 @@ from backend.domain.errors import Conflict, NotFound, RemoteFailed
 from backend.domain.host import Claim, Host
 from backend.domain.instance import LaunchSpec, ProcessStatus
 from backend.domain.views import LogChunk
-from backend.steps import claiming, ending, launching, logs
+from backend.steps import claiming, ending, launching, logs, strays
 from backend.steps import status as seen
 from backend.steps.claiming import ClaimOrder
 from backend.steps.common import instance_id, owner_id
@@ -168,6 +168,24 @@ class ProcessRuntime:
         out = await self._pool.run(host, ending.STOP, args=args, timeout=30.0)
         self._not_foreign(host, instance, out.stdout)
         return _readable(host, ending.parse, out.stdout)
+
+    async def end_strays(self, host: Host, instance: str, last: ProcessStatus | None) -> None:
+        """Kill what is left of an instance whose directory is gone: `last` is its leader as seen.
+
+        Raises RemoteFailed while something of it lives on; HostError kinds.
+        """
+        pid, ticks = (last.pid, last.start_ticks) if last is not None else (0, 0)
+        args = [instance_id(instance), str(pid), str(ticks)]
+        out = await self._pool.run(host, strays.END_STRAYS, args=args)
+        alive = _readable(host, strays.left, out.stdout)
+        if alive:
+            raise RemoteFailed.of(
+                "life.still_alive",
+                f"{instance} has no directory on {host.name} any more, and its processes "
+                f"{', '.join(map(str, alive))} cannot be ended.",
+                remedy="Look at them on the host: they may be another user's.",
+                values={"host": host.name, "instance": instance, "pids": alive},
+            )
 
     async def remove(self, host: Host, instance: str) -> None:
         """Delete the instance's directory and free its claim; nothing to do when there is none.

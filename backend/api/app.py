@@ -46,6 +46,7 @@ def create_app(backend: Backend, version: str) -> FastAPI:
     app.include_router(system, prefix=f"/{API_VERSION}")
     app.add_exception_handler(PdError, _explained)
     app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(Exception, _unexpected)
     app.middleware("http")(_only_ours)
     return app
 
@@ -57,6 +58,17 @@ async def _explained(_: Request, error: Exception) -> Response:
         log.warning("%s", error)
     body = ErrorBody(kind=error.kind, problems=list(error.problems))
     return JSONResponse(body.model_dump(mode="json"), status_code=error.status)
+
+
+async def _unexpected(_: Request, error: Exception) -> Response:
+    """Told like every other error; the traceback goes to the backend's log."""
+    problem = Problem(
+        rule="internal",
+        message=f"the backend failed at this: {type(error).__name__}: {error}.",
+        remedy="Look at backend.log in the state directory.",
+    )
+    body = ErrorBody(kind=PdError.kind, problems=[problem])
+    return JSONResponse(body.model_dump(mode="json"), status_code=PdError.status)
 
 
 async def _malformed(request: Request, error: Exception) -> Response:

@@ -91,8 +91,12 @@ async def answers(socket: Path) -> bool:
     return True
 
 
-async def open_client(state_dir: Path | None = None, *, embed: bool = True) -> HttpClient:
+async def open_client(
+    state_dir: Path | None = None, *, embed: bool = True, revive: bool = True
+) -> HttpClient:
     """A client of the living backend, or (with `embed`) of one started for us.
+
+    With `revive` it starts one too when the living one goes away: for a console that stays.
 
     Raises BackendGone without `embed` when none lives; what a starting backend said otherwise.
     """
@@ -107,7 +111,8 @@ async def open_client(state_dir: Path | None = None, *, embed: bool = True) -> H
         return client
     embedded = Embedded(state_dir, paths.socket)
     await embedded.ensure()
-    client = HttpClient(paths.socket, revive=embedded.ensure, on_close=embedded.end)
+    again = embedded.ensure if revive else None
+    client = HttpClient(paths.socket, revive=again, on_close=embedded.end)
     client.owned = embedded.running
     return client
 

@@ -53,8 +53,11 @@ class Action:
 
     @property
     def retry_key(self) -> str:
-        """What waits after a failure: a router's peers and its first request each by themselves."""
-        return self.kind if self.kind in ("sync_peers", "register") else self.key
+        """What waits after a failure: a router's peers and its first request each by themselves,
+        and a stop never for what failed before it."""
+        if self.kind in ("sync_peers", "register"):
+            return self.kind
+        return f"stop:{self.instance}" if self.kind == "stop" else self.key
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def _why(process: ProcessStatus) -> str:
         code = process.exit_code
         return f"ended by signal {code - 128}" if code > 128 else f"ended with exit code {code}"
     if process.state == "absent":
-        return "its instance directory is gone from the host"
+        return "its instance directory is gone from the host; what is left of it is ended"
     return "ended, and nothing on the host says why"
 
 

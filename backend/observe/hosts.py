@@ -189,9 +189,8 @@ class HostWatch:
             elif instance.id in found:
                 merged[instance.id] = found[instance.id]
             elif instance.process is not None and not newer:
-                merged[instance.id] = ProcessStatus(
-                    instance=instance.id, state="absent", generation=instance.generation
-                )
+                gone = {"state": "absent", "generation": instance.generation}
+                merged[instance.id] = instance.process.model_copy(update=gone)
         self._seen(host.name, statuses=merged)
 
     def _seen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from backend.adapters.process import ClaimOrder
 from backend.domain import acts
 from backend.domain.bands import HTTP
 from backend.domain.decide import peers_wanted
@@ -131,7 +132,17 @@ def as_peer(record: PeerRecord) -> Peer:
 
 
 async def respawn(w: World, key: str) -> None:
-    """The next generation of an ended instance, from its stored launch."""
+    """The next generation of an ended instance, from its stored launch.
+
+    One whose directory is gone from its host may live on there without it, and lost its claim: what
+    is left of it is ended first, and its place is claimed anew.
+    """
+    instance = w.store.instances[key]
+    if instance.process is not None and instance.process.state == "absent":
+        host = w.store.hosts[instance.host]
+        await w.runtime.end_strays(host, key, instance.process)
+        order = ClaimOrder(key, instance.accelerators, instance.ports)
+        await w.runtime.claim(host, [order])
     async with w.store.lock(w.store.instances[key].group), w.store.write() as tx:
         instance = w.store.instances[key]
         row = acts.respawned(instance, w.clock())
@@ -248,6 +259,9 @@ async def _end(w: World, instance: Instance, key: str) -> None:
     if not result.gone:
         raise _still_alive(instance, result.survivors)
     busy = await w.runtime.ports_free(host, instance.ports)
+    if busy and instance.process is not None:  # its directory may be gone, and it not
+        await w.runtime.end_strays(host, instance.id, instance.process)
+        busy = await w.runtime.ports_free(host, instance.ports)
     if busy:
         raise RemoteFailed.of(
             "life.port_held",

@@ -259,6 +259,8 @@ class GroupLoop:
             if group is None:
                 return
             old = instance.note if instance else group.placement_note
+            if a.kind in ("sync_peers", "register") and instance and instance.state != "ready":
+                return  # the router itself has ended: that is what its note says
             if instance is not None:
                 tx.put_instance(instance.model_copy(update={"note": note}))
             elif a.kind in PLACING:

@@ -147,6 +147,16 @@ async def create_router(w: World, name: str) -> None:
             if row is None:
                 return False
             tx.put_group(row.model_copy(update={"router_home": (seat.host, seat.bands)}))
+            if group.router_home is not None and group.router_home != (seat.host, seat.bands):
+                was, bands = group.router_home
+                tx.event(
+                    "endpoint_moved",
+                    f"the endpoint of {name} moves from {was}:{bands[0].base} to "
+                    f"{seat.host}:{router.port}: its old place is taken or cannot be seen",
+                    group=name,
+                    instance=router.id,
+                    level="warning",
+                )
             tx.event(
                 "added",
                 f"{router.id} is placed on {seat.host}:{router.port}",

@@ -105,7 +105,9 @@ class Reconciler:
         """End and remove an instance that is in no store row any more."""
         w, key = self.world, intent.body["instance"]
         host = w.store.hosts.get(intent.body["host"])
-        if host is not None and key not in w.store.instances:
+        if host is None:
+            return  # it is kept for when the host is known again
+        if key not in w.store.instances:
             try:
                 result = await w.runtime.stop(host, key, GRACE_S)
                 if not result.gone:

@@ -35,6 +35,8 @@ class Hosts:
         except ValidationError as error:
             raise explain(error, Host) from None
         old = self._store.hosts.get(host.name)
+        if old is not None and _place(old) != _place(host):
+            self._refuse_in_use(host.name, "leads to another machine or folder")
         if old != host:
             async with self._store.write() as tx:
                 tx.put_host(host)
@@ -126,15 +128,33 @@ class Hosts:
     async def drop(self, name: str, actor: str) -> None:
         """Remove an entry. Raises Conflict while instances of ours are on the host."""
         self._pictures.host(name)
-        held = [i.id for i in self._store.on_host(name)]
-        if held:
-            raise Conflict.of(
-                "host.in_use",
-                f"host {name} carries {len(held)} instances: {', '.join(held[:5])}.",
-                values={"host": name, "instances": held},
-                remedy="Delete or move those deployments first.",
-            )
+        self._refuse_in_use(name, "is to be removed")
         async with self._store.write() as tx:
             tx.drop_host(name)
             tx.event("host_removed", f"host {name} is removed", host=name, actor=actor)
         self._pool.forget(name)
+
+    def _refuse_in_use(self, name: str, what: str) -> None:
+        """Raises Conflict while something of ours is there, or is still to be ended there."""
+        held = {i.id for i in self._store.on_host(name)}
+        waiting = {
+            str(i.body.get("instance") or i.body.get("id"))
+            for i in self._store.intents.values()
+            if i.body.get("host") == name
+        }
+        if not held | waiting:
+            return
+        names = sorted(held | waiting)
+        raise Conflict.of(
+            "host.in_use",
+            f"host {name} {what}, but it carries {len(names)} instances of ours or has yet to "
+            f"confirm their end: {', '.join(names[:5])}.",
+            values={"host": name, "instances": names},
+            remedy="Delete or move those deployments first; a fenced instance ends when the host "
+            "answers again.",
+        )
+
+
+def _place(host: Host) -> tuple[object, ...]:
+    """What decides which machine and folder an entry means."""
+    return host.address, host.port, host.user, host.jump, host.work_dir, host.runtime

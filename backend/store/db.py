@@ -26,6 +26,7 @@ class Database:
         self.path = path
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
         self._db: sqlite3.Connection | None = None
+        self._inode = 0
 
     async def open(self) -> None:
         """Open the file (mode 0600) and bring its schema up to date.
@@ -41,10 +42,19 @@ class Database:
                 values={"path": str(self.path.parent), "file system": kind},
                 remedy="Point XDG_STATE_HOME or --state-dir at a local disk.",
             )
-        await self.call(self._open)
+        try:
+            await self.call(self._open)
+        except sqlite3.DatabaseError as error:
+            raise Refused.of(
+                "store.damaged",
+                f"{self.path} cannot be used as the store: {error}.",
+                values={"path": str(self.path), "error": str(error)},
+                remedy="Restore a backup, or move the file away and run `pdtui adopt`.",
+            ) from error
 
     def _open(self, _: sqlite3.Connection | None = None) -> None:
         self.path.touch(mode=0o600, exist_ok=True)
+        self._inode = self.path.stat().st_ino
         self._db = sqlite3.connect(self.path, isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
@@ -61,6 +71,7 @@ class Database:
         """Run `work(connection)` in one transaction: all of it is stored, or nothing."""
 
         def in_transaction(db: sqlite3.Connection) -> T:
+            self._still_there()
             db.execute("BEGIN IMMEDIATE")
             try:
                 result = work(db)
@@ -71,6 +82,21 @@ class Database:
             return result
 
         return await self.call(in_transaction)
+
+    def _still_there(self) -> None:
+        """Raises Refused when the file was removed or replaced: what is written would be lost."""
+        try:
+            there = self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise Refused.of(
+                "store.gone",
+                f"the store {self.path} was removed or replaced while this backend runs; nothing "
+                "more can be kept.",
+                values={"path": str(self.path)},
+                remedy="Put the file back, or restart the backend and run `pdtui adopt`.",
+            )
 
     async def close(self) -> None:
         """Close the connection and end its thread."""

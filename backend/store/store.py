@@ -14,7 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from backend.domain.caches import CacheDocument
+from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
 from backend.domain.host import Host
 from backend.domain.views import EventView
@@ -135,6 +138,9 @@ class Transaction:
         self._write.statements.append(("DELETE FROM instances WHERE id = ?", (instance.id,)))
         self._write.groups.add(instance.group)
         self._write.apply.append(_dropper(self._store.instances, instance.id))
+        for intent in self._store.intents.values():
+            if intent.body.get("id") == instance.id:
+                self.close_intent(intent.key)
 
     def open_intent(self, intent: Intent) -> None:
         """Write down what is about to be done; the same key again replaces it."""
@@ -196,6 +202,18 @@ class Store:
             row = (uuid.uuid4().hex[:12],)
             db.execute("INSERT INTO meta VALUES ('id', ?)", row)
         self.id = row[0]
+        try:
+            self._read(db)
+        except ValidationError as error:
+            raise Refused.of(
+                "store.damaged",
+                f"the store holds a row this version cannot read: {error.title}, "
+                f"{error.errors()[0]['msg']}.",
+                values={"row": error.title},
+                remedy="Restore a backup, or move the store away and run `pdtui adopt`.",
+            ) from None
+
+    def _read(self, db: sqlite3.Connection) -> None:
         for name, body in db.execute("SELECT name, body FROM hosts"):
             self.hosts[name] = Host.model_validate_json(body)
         for name, body in db.execute("SELECT name, body FROM caches"):

@@ -74,7 +74,7 @@ def ask(
     from backend.client.connect import open_client
 
     async def session() -> R:
-        client = await open_client(options.state_dir, embed=embed)
+        client = await open_client(options.state_dir, embed=embed, revive=False)
         try:
             answer = await question(client)
             if changes and client.owned:

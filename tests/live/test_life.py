@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +112,53 @@ async def test_a_host_lost_and_back_keeps_its_members(lab: Lab) -> None:
     assert {(m.id, m.pid, m.generation) for m in back.members} == {
         (m.id, m.pid, m.generation) for m in before.members
     }
+
+
+async def test_a_member_whose_directory_is_gone_is_ended_and_started_anew(lab: Lab) -> None:
+    """Somebody cleaned up on the host: the engine that lives on without its claim must not stay."""
+    await lab.add_hosts()
+    await lab.asked(lambda c: c.apply(deployment(lab.model)))
+    before = await lab.until("chat", serving(1, 1))
+    victim = next(m for m in before.members if m.role == "prefill")
+    (folder,) = lab.root.glob(f"sandbox/hosts/{victim.host}/**/instances/{victim.id}")
+    shutil.rmtree(folder)
+    after = await lab.until(
+        "chat", lambda g: serving(1, 1)(g) and any(m.generation == 2 for m in g.members)
+    )
+    healed = next(m for m in after.members if m.id == victim.id)
+    assert healed.pid != victim.pid
+    assert not Path(f"/proc/{victim.pid}").exists()
+    assert lab.directories() == {m.id for m in after.members}
+
+    (folder,) = lab.root.glob(f"sandbox/hosts/{victim.host}/**/instances/{victim.id}")
+    shutil.rmtree(folder)
+    await lab.asked(lambda c: c.delete("chat"))
+    await lab.until_gone("chat")
+    assert not Path(f"/proc/{healed.pid}").exists()
+
+
+async def test_a_host_in_use_keeps_its_place(lab: Lab) -> None:
+    """Its address does not change under its members, and a fenced instance keeps the entry."""
+    await lab.add_hosts()
+    await lab.asked(lambda c: c.apply(deployment(lab.model)))
+    group = await lab.until("chat", serving(1, 1))
+    client = await lab.client()
+    entry = next(h for h in lab.inventory if h["name"] == group.members[0].host)
+    with pytest.raises(Conflict, match="leads to another machine"):
+        await client.add_host({**entry, "address": "127.0.99.99"})
+    assert (await client.add_host({**entry, "labels": {"rack": "b"}})).state == "up"
+
+    await lab.order(entry["name"], faults={"refuse": True})
+    await lab.order(entry["name"], drop=True)
+    await lab.until("chat", lambda g: any(m.state == "unreachable" for m in g.members))
+    await client.restart("chat", force=True)
+    await lab.until(
+        "chat", lambda g: serving(1, 1)(g) and entry["name"] not in {m.host for m in g.members}
+    )
+    with pytest.raises(Conflict, match="yet to confirm"):
+        await client.delete_host(entry["name"])
+    await lab.order(entry["name"], faults={"refuse": False})
+    await lab.until("chat", lambda g: lab.directories() == {m.id for m in g.members})
 
 
 async def test_two_consoles_share_one_backend_and_the_second_takes_over(lab: Lab) -> None:

@@ -52,7 +52,7 @@ FORMING: dict[str, tuple[Picture, list[str], float | None]] = {
     ),
     "leftovers end first": (picture(group(formed=None), P, D), ["stop p1", "stop d1"], None),
     "each at its own pace": (
-        picture(group(formed=None), P, D, retry_at={"p1": NOW + 2}),
+        picture(group(formed=None), P, D, retry_at={"stop:p1": NOW + 2}),
         ["stop d1"],
         NOW + 2,
     ),

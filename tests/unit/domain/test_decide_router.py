@@ -154,7 +154,7 @@ END: dict[str, tuple[Picture, list[str]]] = {
         ["restart_step stop members", "stop p1", "stop d1"],
     ),
     "it goes on stopping": (
-        picture(group(restart=MEMBERS), one("p1", "stopping"), retry_at={"p1": NOW + 4}),
+        picture(group(restart=MEMBERS), one("p1", "stopping"), retry_at={"stop:p1": NOW + 4}),
         [],
     ),
     "nothing starts before all is gone": (

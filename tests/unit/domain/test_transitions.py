@@ -132,7 +132,10 @@ def test_a_draining_member_that_ends_is_seen_to_have_ended() -> None:
     [
         ({"state": "exited", "exit_code": 137}, "ended by signal 9"),
         ({"state": "exited", "exit_code": 0}, "ended with exit code 0"),
-        ({"state": "absent"}, "its instance directory is gone from the host"),
+        (
+            {"state": "absent"},
+            "its instance directory is gone from the host; what is left of it is ended",
+        ),
         ({"state": "lost"}, "ended, and nothing on the host says why"),
     ],
 )
