@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 from backend.domain import acts, status
 from backend.domain.decide import Action, Picture, decide
 from backend.domain.errors import HostError, PdError, TimedOut
 from backend.domain.group import Group, Instance
+from backend.domain.last_words import last_words
 from backend.domain.mode import membership
 from backend.domain.recipes import pinned_mode
 from backend.domain.transitions import Seen, observe
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN_S = 5.0
 """The longest a loop sleeps; everything that matters wakes it before."""
 RETRY_S = (1.0, 2.0, 4.0, 8.0, 15.0)
+LOG_END = 1 << 18
+"""Bytes of an ended program's log that are read for its cause."""
 PLACING = ("form", "add", "create_router")
 TOLD_BY = {
     "ready": "is ready",
@@ -115,7 +118,7 @@ class GroupLoop:
 
     async def _see(self) -> None:
         """Write down the state of every instance as the watches saw it."""
-        w = self.world
+        w, ended = self.world, []
         async with w.store.lock(self.name), w.store.write() as tx:
             for before in w.store.of_group(self.name):
                 after = observe(before, self._seen(before), w.clock())
@@ -124,6 +127,10 @@ class GroupLoop:
                 tx.put_instance(after)
                 if after.state != before.state and after.state in TOLD_BY:
                     self._tell(tx, after)
+                if after.state != before.state and after.state in ("exited", "crash_loop"):
+                    ended.append(after)
+        for instance in ended:
+            self._spawn(f"explain {instance.id}", self._explain(instance))
         w.health.sync()
         w.registry.sync()
 
@@ -162,13 +169,40 @@ class GroupLoop:
             tx.event("restarted", f"{self.name} runs again after {took:.1f} s", group=self.name)
 
     def _begin(self, action: Action) -> None:
-        task = asyncio.create_task(self._do(action), name=f"{action.kind} {action.key}")
-        self._running[action.key] = task
-        task.add_done_callback(lambda _: self._ended(action))
+        self._spawn(action.key, self._do(action))
 
-    def _ended(self, action: Action) -> None:
-        self._running.pop(action.key, None)
+    def _spawn(self, key: str, work: Coroutine[None, None, None]) -> None:
+        """Run `work` beside the others, under a key that nothing else runs by meanwhile."""
+        task = asyncio.create_task(work, name=f"{self.name}: {key}")
+        self._running[key] = task
+        task.add_done_callback(lambda _: self._ended(key))
+
+    def _ended(self, key: str) -> None:
+        self._running.pop(key, None)
         self._wake.set()
+
+    async def _explain(self, ended: Instance) -> None:
+        """Add what an ended program's own log says to its note, and to the history."""
+        w, host = self.world, self.world.store.hosts.get(ended.host)
+        if host is None:
+            return
+        try:
+            log_end = await w.runtime.log(
+                host, ended.id, generation=ended.generation, tail_bytes=LOG_END
+            )
+        except PdError as error:
+            log.info("the log of %s could not be read: %s", ended.id, error)
+            return
+        words = last_words(log_end.text)
+        if not words:
+            return
+        about = {"group": self.name, "instance": ended.id, "host": ended.host, "level": "error"}
+        async with w.store.lock(self.name), w.store.write() as tx:
+            tx.event("last_words", f"the log of {ended.id} says: {words}", **about)
+            fresh = w.store.instances.get(ended.id)
+            if fresh is not None and (fresh.state, fresh.note) == (ended.state, ended.note):
+                note = f"{ended.note}: {words}" if ended.note else words
+                tx.put_instance(fresh.model_copy(update={"note": note}))
 
     async def _do(self, action: Action) -> None:
         try:

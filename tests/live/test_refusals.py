@@ -88,6 +88,8 @@ async def test_an_engine_that_dies_at_start_is_a_crash_loop_that_says_why(lab: L
     )
     member = failing.members[0]
     assert "ended with exit code 2" in member.note
+    told = await lab.until("chat", lambda g: any("--no-such-flag" in m.note for m in g.members))
+    assert told.status == "Pending"
     log = await lab.asked(lambda c: c.log(member.id))
     assert "unrecognized arguments: --no-such-flag" in log.text
     assert failing.status == "Pending"
