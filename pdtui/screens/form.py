@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual import on
 from textual.binding import BindingType
+from textual.geometry import Region
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -120,9 +121,8 @@ class FormScreen(TableScreen):
             self.tab = "disaggregation"
         self.set_class(self.tab == "yaml", "-yaml")
         tabs = drawn.tabs(self.form, self.problems, self.tab)
-        self.query_one(TabBar).offer(
-            [(str(t), label) for t, label in tabs], self.tab, self._standing()
-        )
+        standing = drawn.verdict_line(self.problems, self.state)
+        self.query_one(TabBar).offer([(str(t), shown) for t, shown in tabs], self.tab, standing)
         if self.tab == "yaml":
             self.query_one("#yaml", LinesView).show(self._text())
         else:
@@ -130,9 +130,6 @@ class FormScreen(TableScreen):
         self._about()
         if self.state == "unchecked" and self.console.store.connected:
             self._wait()
-
-    def _standing(self) -> Line:
-        return drawn.verdict_line(self.problems, self.state)
 
     def _text(self) -> list[Line]:
         if self.bad_text:
@@ -292,22 +289,22 @@ class FormScreen(TableScreen):
         self.table().select(item.key)
 
         def open_box() -> None:
-            region = self.table().cell_region(item.key, "value")
-            if region is not None:
-                inset = 2 if item.part in ("entry", "add") else 0
-                box = region.shrink((0, 0, 0, inset))
+            if (box := self._box(item)) is not None:
                 self.query_one(CellEditor).open(item.key, item.text, box)
 
         self.call_after_refresh(open_box)
 
+    def _box(self, item: Item) -> Region | None:
+        """Where an item's value stands on the screen."""
+        region = self.table().cell_region(item.key, "value")
+        inset = 2 if item.part in ("entry", "add") else 0
+        return region.shrink((0, 0, 0, inset)) if region else None
+
     def act(self, item: Item, what: Literal["override", "inherit", "remove"]) -> None:
         """One key on a field or an entry."""
-        if what == "remove":
-            self.change(self.form.remove(item))
-        elif what == "override":
-            self.change(self.form.override(item.field))
-        else:
-            self.change(self.form.inherit(item.field))
+        field = item.field
+        form = self.form.inherit(field) if what == "inherit" else self.form.override(field)
+        self.change(self.form.remove(item) if what == "remove" else form)
         self.table().select(item.key) or self.table().select(item.field.path)
 
     def take_text(self, text: str) -> None:
@@ -388,8 +385,13 @@ class FormScreen(TableScreen):
     def on_resize(self) -> None:
         """A box that is open follows its cell."""
         super().on_resize()
+        if self.query_one(CellEditor).writing:
+            self.call_after_refresh(self._follow_cell)
+
+    def _follow_cell(self) -> None:
         editor = self.query_one(CellEditor)
-        if editor.writing and (item := self._items.get(editor.key)):
-            with_text = editor.value
-            self._write_in_place(item)
-            self.call_after_refresh(setattr, editor, "value", with_text)
+        item = self._items.get(editor.key)
+        if item is None or not editor.writing:
+            return
+        if (box := self._box(item)) is not None:
+            editor.place(box)

@@ -7,6 +7,7 @@ from pdtui.screens.dialogs.confirm import Confirm
 from pdtui.screens.form import FormScreen
 from pdtui.screens.group import GroupScreen
 from pdtui.screens.groups import GroupsScreen
+from pdtui.widgets.cell_editor import CellEditor
 from tests.tui.catalogue import judged, modes
 from tests.tui.conftest import Driver, Start
 from tests.tui.factories import DOCUMENTS, LOGS, running, site
@@ -235,7 +236,11 @@ async def test_the_box_follows_its_cell_through_a_resize(start: Start) -> None:
         for size in ((60, 20), (300, 80), (80, 24)):
             await d.pilot.resize_terminal(*size)
             await d.settle()
-            assert "/data/models/Qwen3-32Bx" in d.line("Model")
+            await d.pilot.pause()
+            box = d.console.screen.query_one(CellEditor)
+            assert box.region == d.table.cell_region("spec.model", "value"), size
+            assert box.value == "/data/models/Qwen3-32Bx"
+            assert box.cursor_position == len(box.value)
         await d.press("enter")
         assert form(d).form.document["spec"]["model"] == "/data/models/Qwen3-32Bx"
 
