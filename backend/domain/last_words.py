@@ -49,4 +49,5 @@ def _bare(line: str) -> str:
 
 
 def _cut(line: str) -> str:
+    line = line.partition(" [type=")[0]  # pydantic's own bookkeeping
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

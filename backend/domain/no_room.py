@@ -65,8 +65,8 @@ def _have(rooms: Sequence[Room], needs: Sequence[Need], types: Sequence[str]) ->
     listed = ", ".join(f"{n} free {t}" for t, n in free.items())
     missing = sum(n.count * n.width for n in needs) - max(free.values())
     if missing > 0:
-        return f"there is {listed}: {missing} missing"
-    return f"there is {listed}, but not where the members would fit without spanning hosts"
+        return f"available: {listed}; {missing} missing"
+    return f"available: {listed}, but not where the members would fit without spanning hosts"
 
 
 def _mixed(

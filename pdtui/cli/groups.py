@@ -194,25 +194,39 @@ def restart(
 
 
 @guarded
-def pause(context: typer.Context, name: Name, timeout: Timeout = 900, json: Json = False) -> None:
+def pause(
+    context: typer.Context,
+    name: Name,
+    wait: Wait = None,
+    timeout: Timeout = 900,
+    json: Json = False,
+) -> None:
     """Stop every member and keep the document."""
-    _switch(context.obj, name, True, timeout, json)
+    _switch(context.obj, name, True, wait, timeout, json)
 
 
 @guarded
-def resume(context: typer.Context, name: Name, timeout: Timeout = 900, json: Json = False) -> None:
+def resume(
+    context: typer.Context,
+    name: Name,
+    wait: Wait = None,
+    timeout: Timeout = 900,
+    json: Json = False,
+) -> None:
     """Form a paused group again."""
-    _switch(context.obj, name, False, timeout, json)
+    _switch(context.obj, name, False, wait, timeout, json)
 
 
-def _switch(options: Options, name: str, paused: bool, timeout: float, json: bool) -> None:
+def _switch(
+    options: Options, name: str, paused: bool, wait: bool | None, timeout: float, json: bool
+) -> None:
     async def question(client: HttpClient) -> GroupView:
         from pdtui.cli.waiting import until_serving, until_stopped
 
         group = await client.pause(name, paused)
-        if client.owned:
-            wait = until_stopped if paused else until_serving
-            group = await wait(client, name, timeout)
+        if client.owned if wait is None else wait:
+            settle = until_stopped if paused else until_serving
+            group = await settle(client, name, timeout)
         return group
 
     _say(ask(options, question, changes=not paused), json)

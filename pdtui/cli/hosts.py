@@ -50,7 +50,9 @@ def add(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Add or replace a host, and look at it."""
+    """Add a host, and look at it. Exit code 4 when it was added and cannot be used yet."""
+    from backend.domain.errors import HostError
+
     document: dict[str, Any] = {
         "name": name,
         "address": address,
@@ -74,7 +76,10 @@ def add(
             view = await client.accept_host_key(name, accept_key)
         return await with_keys(client, view)
 
-    show(ask(context.obj, question), json)
+    view = ask(context.obj, question)
+    show(view, json)
+    if view.state != "up":  # it is kept, and cannot be used yet
+        raise typer.Exit(HostError.exit_code)
 
 
 def pairs(items: list[str] | None) -> dict[str, str]:
@@ -111,10 +116,10 @@ def accept_key_(
 
 @app.command()
 @guarded
-def remove(context: typer.Context, name: Name) -> None:
+def remove(context: typer.Context, name: Name, json: Json = False) -> None:
     """Remove a host that carries nothing of ours."""
     ask(context.obj, lambda client: client.delete_host(name))
-    typer.echo(f"{name} is removed")
+    print_json({"name": name, "removed": True}) if json else typer.echo(f"{name} is removed")
 
 
 def show(view: Any, json: bool) -> None:
