@@ -174,7 +174,7 @@ def test_types_are_not_mixed_even_where_together_they_would_do() -> None:
     problem = refused([room("a", 4, A100), room("b", 4, H100)], [asks(count=3, width=2)])
     assert problem.rule == "placement.accelerators"
     assert "3 prefill x 2" in problem.message
-    assert "4 free A100, 4 free H100: 2 missing; they would fit only on mixed types" in (
+    assert "4 free A100, 4 free H100; 2 missing; they would fit only on mixed types" in (
         problem.message
     )
     assert "prefill on a (A100), prefill on b (H100)" in problem.message
@@ -187,7 +187,7 @@ def test_additions_stay_on_the_groups_type() -> None:
     assert seat.host == "b"
     problem = refused(both, [asks(count=2)], only_type=A100)
     assert "of type A100, which the group runs on" in problem.message
-    assert "1 free A100: 1 missing" in problem.message
+    assert "1 free A100; 1 missing" in problem.message
     assert "a: has H100" in problem.message
 
 
