@@ -107,8 +107,10 @@ class ProcessRuntime:
         labels: Mapping[str, str],
         *,
         timeout: float = 30.0,
+        recorded: LaunchSpec | None = None,
     ) -> ProcessStatus:
         """Start that generation of a claimed instance; one already started is found, not repeated.
+        `recorded` is what adoption finds of it, where that is another launch.
 
         Raises Conflict while an earlier generation lives, when a later one was started, when a port
         is listened on, or when the claim is missing or another owner's; HostError kinds.
@@ -118,6 +120,7 @@ class ProcessRuntime:
             run_id=str(uuid.uuid4()),
             log_limit=self._log_limit,
             rotate_every_s=self._rotate_every_s,
+            recorded=recorded,
         )  # fmt: skip
         out = await self._pool.run(host, launching.START, args=args, timeout=timeout)
         lines = out.stdout.split("\n")
