@@ -106,11 +106,12 @@ class ProcessRuntime:
         spec: LaunchSpec,
         labels: Mapping[str, str],
         *,
+        row: str = "",
         timeout: float = 30.0,
-        recorded: LaunchSpec | None = None,
     ) -> ProcessStatus:
         """Start that generation of a claimed instance; one already started is found, not repeated.
-        `recorded` is what adoption finds of it, where that is another launch.
+
+        `row` is one line of JSON that `adoptable` hands back.
 
         Raises Conflict while an earlier generation lives, when a later one was started, when a port
         is listened on, or when the claim is missing or another owner's; HostError kinds.
@@ -120,7 +121,7 @@ class ProcessRuntime:
             run_id=str(uuid.uuid4()),
             log_limit=self._log_limit,
             rotate_every_s=self._rotate_every_s,
-            recorded=recorded,
+            row=row,
         )  # fmt: skip
         out = await self._pool.run(host, launching.START, args=args, timeout=timeout)
         lines = out.stdout.split("\n")
@@ -229,7 +230,8 @@ class ProcessRuntime:
 
     async def adoptable(self, host: Host) -> list[dict[str, Any]]:
         """What each started instance's directory says of it: labels, owner, instance, generation,
-        and `launch`, whose env is whole again. Directories that cannot be read are left out."""
+        `launch`, whose env is whole again, and `row`. Directories that cannot be read are left out.
+        """
         out = await self._pool.run(host, logs.SPECS, args=[host.work_dir])
         specs: dict[str, dict[str, Any]] = {}
         for line in out.stdout.split("\n"):
@@ -246,8 +248,24 @@ class ProcessRuntime:
             body = files.get("spec.json")
             if body and isinstance(body.get("launch"), dict):
                 body["launch"]["env"] = files.get("env.json", body["launch"].get("env", {}))
+                body["row"] = files.get("row.json", {})
                 found.append(body)
         return found
+
+    async def adopt(self, host: Host, instance: str, owner: str) -> None:
+        """Make another owner's instance our own; nothing to do when it is already.
+
+        Raises Conflict when it belongs to a third one, NotFound when it is gone, HostError kinds.
+        """
+        args = [host.work_dir, instance_id(instance), owner_id(owner), self.owner]
+        out = await self._pool.run(host, claiming.ADOPT, args=args)
+        self._not_foreign(host, instance, out.stdout)
+        if "ABSENT" in out.stdout.split("\n"):
+            raise NotFound.of(
+                "host.absent",
+                f"{instance} is not on {host.name} any more.",
+                values={"host": host.name, "instance": instance},
+            )
 
     async def log(
         self,

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
+from backend.api.routes_adoption import router as adoption
 from backend.api.routes_caches import router as caches
 from backend.api.routes_choices import router as choices
 from backend.api.routes_groups import router as groups
@@ -39,6 +40,7 @@ def create_app(backend: Backend, version: str) -> FastAPI:
     app.state.backend = backend
     app.state.version = version
     app.include_router(groups, prefix=f"/{API_VERSION}")
+    app.include_router(adoption, prefix=f"/{API_VERSION}")
     app.include_router(history, prefix=f"/{API_VERSION}")
     app.include_router(caches, prefix=f"/{API_VERSION}")
     app.include_router(choices, prefix=f"/{API_VERSION}")

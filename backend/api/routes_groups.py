@@ -11,7 +11,7 @@ from backend.api.wire import CheckBody, Document, PauseBody, RestartBody, ScaleB
 from backend.domain.documents import parse_deployment
 from backend.domain.errors import Invalid
 from backend.domain.rules.table import NO_HOSTS
-from backend.domain.views import EventView, GroupView, LogChunk, ScaleResult
+from backend.domain.views import Deletion, EventView, GroupView, LogChunk, ScaleResult
 from backend.services.logs import read_log
 
 router = APIRouter(tags=["deployments"])
@@ -85,9 +85,11 @@ async def pause(name: str, body: PauseBody, backend: TheBackend, actor: Actor) -
 
 
 @router.delete("/deployments/{name}/instances/{instance}", status_code=202)
-async def delete_instance(name: str, instance: str, backend: TheBackend, actor: Actor) -> None:
-    """Take one instance out."""
-    await backend.groups.delete_instance(name, instance, actor)
+async def delete_instance(
+    name: str, instance: str, backend: TheBackend, actor: Actor, dry_run: bool = False
+) -> Deletion:
+    """Take one instance out, and say what that means; `dry_run` only says it."""
+    return await backend.groups.delete_instance(name, instance, actor, dry_run=dry_run)
 
 
 @router.get("/events")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.domain.errors import Problem
+from backend.domain.views import AdoptableView
 
 API_VERSION = "v1"
 
@@ -43,6 +44,19 @@ class KeyBody(_Body):
     """The fingerprint a person was shown and accepts, `SHA256:...`."""
 
     fingerprint: str
+
+
+class AdoptBody(_Body):
+    """Whose instances to take over."""
+
+    owner: str
+
+
+class AdoptableBody(BaseModel):
+    """What could be adopted; `unasked` are hosts that could not be asked, with why."""
+
+    found: list[AdoptableView]
+    unasked: dict[str, str] = {}
 
 
 class ErrorBody(BaseModel):

@@ -12,6 +12,7 @@ from typing import Any
 from backend.domain.doctor import Finding
 from backend.domain.views import (
     Change,
+    Deletion,
     EventView,
     GroupView,
     Health,
@@ -80,8 +81,8 @@ class BackendClient(ABC):
         """Stop the group and forget the deployment."""
 
     @abstractmethod
-    async def delete_instance(self, name: str, instance: str) -> None:
-        """Remove one member; the group makes a new one in its place."""
+    async def delete_instance(self, name: str, instance: str, *, dry_run: bool = False) -> Deletion:
+        """Remove one member; the group makes a new one in its place. Says what that means."""
 
     @abstractmethod
     async def pause(self, name: str, paused: bool) -> GroupView:

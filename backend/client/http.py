@@ -19,7 +19,10 @@ from backend.domain.doctor import Finding
 from backend.domain.documents import parse_deployment
 from backend.domain.errors import KINDS, HostUnreachable, PdError, Problem, TimedOut
 from backend.domain.views import (
+    AdoptableView,
+    AdoptionResult,
     Change,
+    Deletion,
     Difference,
     EndpointRow,
     EventView,
@@ -182,6 +185,18 @@ class HttpClient(CacheCalls, BackendClient):
         body = await self._call("POST", f"{_of(name)}/rollback", json={"version": version})
         return GroupView.model_validate(body)
 
+    async def adoptable(self) -> tuple[tuple[AdoptableView, ...], dict[str, str]]:
+        """What could be adopted, and hosts that could not be asked, with why."""
+        body = await self._call("GET", "/adoptable")
+        found = TypeAdapter(tuple[AdoptableView, ...]).validate_python(body["found"])
+        return found, body["unasked"]
+
+    async def adopt(self, owner: str) -> AdoptionResult:
+        """Take over everything of one owner."""
+        return AdoptionResult.model_validate(
+            await self._call("POST", "/adopt", json={"owner": owner})
+        )
+
     async def endpoints(self) -> tuple[EndpointRow, ...]:
         """Every group's endpoint."""
         body = await self._call("GET", "/endpoints")
@@ -211,9 +226,11 @@ class HttpClient(CacheCalls, BackendClient):
         """Stop the group and forget the deployment."""
         await self._call("DELETE", _of(name))
 
-    async def delete_instance(self, name: str, instance: str) -> None:
-        """Take one instance out."""
-        await self._call("DELETE", f"{_of(name)}/instances/{quote(instance, safe='')}")
+    async def delete_instance(self, name: str, instance: str, *, dry_run: bool = False) -> Deletion:
+        """Take one instance out, and say what that means; `dry_run` only says it."""
+        path = f"{_of(name)}/instances/{quote(instance, safe='')}"
+        body = await self._call("DELETE", path, params={"dry_run": dry_run})
+        return Deletion.model_validate(body)
 
     async def log(
         self,

@@ -278,6 +278,31 @@ class VersionView(_View):
     document: dict[str, Any]
 
 
+class Deletion(_View):
+    """What taking an instance out means for its group: sentences, the gravest first."""
+
+    instance: str
+    warnings: tuple[str, ...] = ()
+
+
+class AdoptableView(_View):
+    """Instances of one owner and group that lie on hosts and are in no row of this store."""
+
+    owner: str
+    group: str = ""
+    instances: tuple[str, ...] = ()
+    living: int = 0
+    hosts: tuple[str, ...] = ()
+
+
+class AdoptionResult(_View):
+    """What was taken over, and which instances have no place in a group and are ended."""
+
+    groups: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+
+
 class Difference(_View):
     """What changed between two saved documents, a line each."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from backend.adapters.process import ClaimOrder
-from backend.domain import acts
+from backend.domain import acts, adoption
 from backend.domain.bands import HTTP
 from backend.domain.decide import peers_wanted
 from backend.domain.errors import Conflict, RemoteFailed
@@ -46,7 +46,12 @@ async def start(w: World, key: str) -> None:
     if instance.generation > 1:
         await w.runtime.stop(host, key, ORPHAN_GRACE_S)
     status = await w.runtime.start(
-        host, key, instance.generation, instance.launch, labels(instance)
+        host,
+        key,
+        instance.generation,
+        instance.launch,
+        labels(instance),
+        row=adoption.keepsake(w.store.groups[instance.group], instance),
     )
     crash.reached(f"effect:{intent.key}")
     w.hosts.told(host.name, status)

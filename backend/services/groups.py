@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from backend.domain.decide import Picture
+from backend.domain.deletion import consequences
 from backend.domain.deployment import Deployment
 from backend.domain.desired import count_changes, saved, waiting, with_counts, with_revision
 from backend.domain.errors import Conflict, NotFound, PdError, Problem, Refused
@@ -15,7 +16,7 @@ from backend.domain.picture import group_view
 from backend.domain.revision import changes
 from backend.domain.rules.routing import settled
 from backend.domain.rules.structure import scale_refusal
-from backend.domain.views import GroupView, ScaleResult
+from backend.domain.views import Deletion, GroupView, ScaleResult
 from backend.reconcile.reconciler import Reconciler
 from backend.services.checking import Checking
 from backend.services.pictures import Pictures
@@ -221,8 +222,13 @@ class Groups:
                 tx.put_group(old.model_copy(update={"deleting": True}))
                 tx.event("deleting", f"{name} is to be deleted", group=name, actor=actor)
 
-    async def delete_instance(self, name: str, instance: str, actor: str) -> None:
-        """Take one member out; it is replaced by a new one unless changes wait for a restart."""
+    async def delete_instance(
+        self, name: str, instance: str, actor: str, *, dry_run: bool = False
+    ) -> Deletion:
+        """Take one instance out, and say what that means; `dry_run` only says it.
+
+        A member is replaced by a new one unless changes wait for a restart. Raises NotFound.
+        """
         async with self._store.lock(name):
             self._group(name)
             found = self._store.instances.get(instance)
@@ -233,14 +239,21 @@ class Groups:
                     values={"name": name, "instance": instance},
                     remedy=f"List them with `pdtui get {name}`.",
                 )
-            if found.role == "router":
+            picture = self._reconciler.loops[name].picture()
+            said = consequences(picture, found) if picture is not None else ()
+            if not dry_run:
+                way = {"state": "stopping"} if found.role == "router" else {"removing": True}
                 async with self._store.write() as tx:
-                    tx.put_instance(found.model_copy(update={"state": "stopping"}))
-                    tx.event("deleting", f"{instance} is to go", group=name, actor=actor)
-                return
-            async with self._store.write() as tx:
-                tx.put_instance(found.model_copy(update={"removing": True}))
-                tx.event("deleting", f"{instance} is to go", group=name, actor=actor)
+                    tx.put_instance(found.model_copy(update=way))
+                    tx.event(
+                        "deleting",
+                        " ".join([f"{instance} is to go.", *said]),
+                        group=name,
+                        instance=instance,
+                        host=found.host,
+                        actor=actor,
+                    )
+        return Deletion(instance=instance, warnings=said)
 
     def document(self, name: str) -> Deployment:
         """The saved document. Raises NotFound."""

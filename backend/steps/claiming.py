@@ -78,6 +78,24 @@ echo OK
 )
 """Arguments: work directory, owner, orders as `encode` writes them. Says OK, BUSY, or X lines."""
 
+ADOPT = (
+    LIB
+    + r"""
+umask 077
+work "$1"; ID=$2 FROM=$3 TO=$4
+exec 8>"$W/lock"
+flock -w 10 8 || { echo BUSY; exit 0; }
+C=$W/instances/$ID/claim
+owner_of "$C" || { echo ABSENT; exit 0; }
+if [ "$O" = "$TO" ]; then echo OK; exit 0; fi
+[ "$O" = "$FROM" ] || { echo "FOREIGN $O"; exit 0; }
+{ echo "owner=$TO"; grep -v '^owner=' "$C"; } >"$C.new" && mv -f "$C.new" "$C" || exit 1
+echo OK
+"""
+)
+"""Arguments: work directory, instance, its present owner, its next one. Says OK, ABSENT, BUSY, or
+FOREIGN and the owner it has instead."""
+
 
 @dataclass(frozen=True)
 class ClaimOrder:

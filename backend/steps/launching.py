@@ -204,10 +204,9 @@ def start_args(
     run_id: str,
     log_limit: int,
     rotate_every_s: float,
-    recorded: LaunchSpec | None = None,
+    row: str = "",
 ) -> list[str]:
-    """START's arguments. `log_limit` is in bytes; `recorded` is what adoption finds, where that is
-    another launch than the one that is run.
+    """START's arguments. `log_limit` is in bytes; `row` is kept beside spec.json as one line.
 
     Raises ValueError for names that may not be files, and for NUL characters.
     """
@@ -217,15 +216,16 @@ def start_args(
         "PDTUI_INSTANCE": instance,
         "PDTUI_ROLE": labels.get("role", ""),
     }
-    kept = recorded or spec
     files: list[str] = []
     for file in spec.files:
         files += [file_name(file.name), file.content]
+    if row:
+        files += ["row.json", row + "\n"]
     return [
         work_dir, instance_id(instance), owner, str(int(generation)), run_id, str(int(log_limit)),
         f"{rotate_every_s:g}", hexadecimal(spec.ports or (spec.port,)), str(KEPT),
-        str(len(spec.files)), *files, env_text(env), json.dumps(dict(kept.env)),
-        spec_text(owner, instance, generation, kept, labels), *spec.argv,
+        str(len(files) // 2), *files, env_text(env), json.dumps(dict(spec.env)),
+        spec_text(owner, instance, generation, spec, labels), *spec.argv,
     ]  # fmt: skip
 
 

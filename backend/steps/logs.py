@@ -57,11 +57,11 @@ SPECS = (
     + r"""
 work "$1"
 cd "$W/instances" 2>/dev/null || exit 0
-grep -H '' */spec.json */env.json /dev/null 2>/dev/null
+grep -H '' */spec.json */env.json */row.json /dev/null 2>/dev/null
 exit 0
 """
 )
-"""Argument: work directory. Every spec.json and env.json, one line each."""
+"""Argument: work directory. Every spec.json, env.json and row.json, one line each."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pdtui import __version__
-from pdtui.cli import caches, groups, history, hosts, inventory
+from pdtui.cli import adopt, caches, groups, history, hosts, inventory
 from pdtui.cli import doctor as doctor_
 from pdtui.cli.common import Options, guarded
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 groups.add_to(app)
 history.add_to(app)
+adopt.add_to(app)
 inventory.add_to(hosts.app)
 doctor_.add_to(app)
 app.add_typer(hosts.app, name="hosts")

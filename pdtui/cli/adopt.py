@@ -1,0 +1,52 @@
+"""The command that takes over groups whose store was lost."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pdtui.cli.common import ask, guarded, print_json, print_table
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(adopt)
+
+
+@guarded
+def adopt(
+    context: typer.Context,
+    owner: Annotated[
+        str | None, typer.Argument(help="Whose; without it, what there is.", show_default=False)
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Take over groups whose store was lost, from what lies on the hosts. They run on untouched."""
+    if owner is None:
+        found, unasked = ask(context.obj, lambda client: client.adoptable())
+        if json:
+            print_json({"found": [f.model_dump(mode="json") for f in found], "unasked": unasked})
+            return
+        rows = [
+            (f.owner, f.group or "-", f"{f.living}/{len(f.instances)}", ", ".join(f.hosts))
+            for f in found
+        ]
+        print_table(("OWNER", "GROUP", "LIVING", "HOSTS"), rows)
+        for host, why in sorted(unasked.items()):
+            typer.echo(f"{host} could not be asked: {why}", err=True)
+        return
+    if not yes:
+        typer.confirm(
+            f"Take over everything of {owner}? A backend that still lives loses it.", abort=True
+        )
+    done = ask(context.obj, lambda client: client.adopt(owner), changes=True)
+    if json:
+        print_json(done)
+        return
+    typer.echo(f"adopted {', '.join(done.groups) or 'no group'}: {len(done.instances)} instances")
+    if done.ended:
+        typer.echo(f"ended, since they have no place in a group: {', '.join(done.ended)}")
