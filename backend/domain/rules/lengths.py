@@ -69,4 +69,4 @@ def _scaled(scaling: Any) -> bool:
     kind = scaling.get("rope_type", scaling.get("type", "default"))
     if "full_attention" in scaling or kind in NEUTRAL_SCALING:
         return "full_attention" in scaling
-    return scaling.get("factor", 1) not in (1, 1.0)
+    return scaling.get("factor") not in (None, 1)

@@ -247,3 +247,10 @@ def test_addresses_ports_devices_and_performance_are_never_compared(court: Court
     one = {"VLLM_HOST_IP": "10.0.0.1", "UCX_TLS": "rc", "CUDA_VISIBLE_DEVICES": "0",
            "OMP_NUM_THREADS": "4", "NCCL_IB_HCA": "mlx5_0"}  # fmt: skip
     assert brief(court.pair({"env": one}, {"env": {}}, about=known(PLAIN))) == []
+
+
+def test_a_switch_of_prefill_alone_is_named(court: Court) -> None:
+    for switch in (OFF, ON):
+        found = court.pair({"parameters": ["--dtype", "auto", switch]}, {"parameters": []})
+        (one,) = [p for p in found if p.rule == "pairing.hybrid_kv_cache_manager"]
+        assert one.path == "spec.roles.prefill.parameters[2]"

@@ -90,6 +90,9 @@ def test_port_budget_over_hosts(court: Court) -> None:
     assert brief(court.pair({"replicas": 2}, about={"hosts": hosts})) == []
     short = court.pair({"replicas": 3}, about={"hosts": hosts})
     assert [(p.case, p.values["missing"]) for p in short] == [("range", 1)]
+    uneven = {"h1": {"ports": [40000, 40001]}, "h2": {"ports": [40000, 40002]}}
+    (budget,) = court.pair({"replicas": 3}, about={"hosts": uneven})
+    assert budget.values["missing"] == 1  # the host that has a port to spare needs one more
     unseen = {**hosts, "h3": {"unseen": True}}
     assert brief(court.pair({"replicas": 3}, about={"hosts": unseen})) == []
     bare = {"h1": hosts["h1"], "h2": {**hosts["h2"], "accelerators": 0}}

@@ -85,6 +85,7 @@ SCALED = [
     ({"type": "longrope", "factor": 2}, 40960),
     ({"rope_type": "default"}, 40960),
     ({"rope_type": "linear", "factor": 1.0}, 40960),
+    ({"rope_type": "linear"}, 40960),
     ({"rope_type": "yarn", "factor": 4.0}, None),
     ({"type": "dynamic", "factor": 2.0}, None),
     ({"full_attention": {"rope_type": "default"}}, None),
