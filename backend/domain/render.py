@@ -16,6 +16,7 @@ from backend.domain.connector import Composed, compose, merged
 from backend.domain.deployment import Deployment
 from backend.domain.engine_args import flatten, normal, occurrences, parallel, present
 from backend.domain.errors import Refused
+from backend.domain.host import Runtime
 from backend.domain.inherit import EffectiveRole, effective
 from backend.domain.instance import LaunchFile, LaunchSpec, Mount
 from backend.domain.mode import Attachment, Catalogue, EngineRecipe, Mode, RoleRecipe, RouterRecipe
@@ -35,6 +36,28 @@ def program_of(mode: Mode | None, catalogue: Catalogue, deployment: Deployment, 
     if role == "router" and mode is not None:
         return mode.router.program
     return catalogue.engine(resolved.engine).program
+
+
+def executed(
+    mode: Mode | None,
+    catalogue: Catalogue,
+    deployment: Deployment,
+    role: str,
+    entry: str | None,
+) -> str:
+    """What a host without containers executes for `role`: the first word of its command.
+
+    `entry` is the host's own entry for the program. Empty for a command of the user's own.
+    """
+    resolved = resolve(deployment.spec, role)
+    if role == "router" and mode is not None:
+        if resolved.run_command is not None or not mode.router.command:
+            return ""
+        return _router_command(mode.router, deployment, resolved, "process", entry)[0]
+    command = catalogue.engine(resolved.engine).command
+    if resolved.run_command is not None or not command:
+        return ""
+    return locate(command[0], resolved.executable or entry)
 
 
 def render_member(
@@ -120,7 +143,7 @@ def render_router(
             env[f"PDTUI_{name.upper()}_URLS"] = ",".join(p.url for p in peers if p.role == name)
     else:
         refuse_owned(recipe, user)
-        argv = _router_command(recipe, deployment, resolved, place)
+        argv = _router_command(recipe, deployment, resolved, place.runtime, place.executable)
         argv += renderer.argv(recipe.args, "the router's arguments")
         argv += _tunables(recipe, user)
         argv += _peer_args(recipe, peers)
@@ -207,15 +230,19 @@ def _users_command(
 
 
 def _router_command(
-    recipe: RouterRecipe, deployment: Deployment, role: EffectiveRole, place: Place
+    recipe: RouterRecipe,
+    deployment: Deployment,
+    role: EffectiveRole,
+    runtime: Runtime,
+    entry: str | None,
 ) -> list[str]:
     argv = list(recipe.command)
-    if place.runtime != "process":
+    if runtime != "process":
         return argv
     shared = deployment.spec.executable
     if shared is not None and is_script(shared):
         shared = None
-    argv[0] = locate(argv[0], role.executable or place.executable or shared)
+    argv[0] = locate(argv[0], role.executable or entry or shared)
     return argv
 
 
@@ -357,6 +384,7 @@ def _basename(path: str) -> str:
 __all__ = [
     "Place",
     "Siblings",
+    "executed",
     "program_of",
     "refuse_owned",
     "render_member",

@@ -11,8 +11,7 @@ from backend.domain.group import Instance
 from backend.domain.inherit import roles_of as effective
 from backend.domain.mode import Catalogue, Mode
 from backend.domain.placement import selects
-from backend.domain.programs import locate
-from backend.domain.render import program_of
+from backend.domain.render import executed, program_of
 from backend.reconcile.world import World
 
 FRESH_S = 5.0
@@ -51,14 +50,9 @@ async def router_ready(
 ) -> None:
     """Examine the router's host. Raises Refused (`doctor.*`)."""
     entry = w.store.hosts[host]
-    name = program_of(mode, catalogue, document, "router")
-    roles = document.spec.roles
-    own = roles.router if roles is not None else None
-    written = own is not None and own.run_command is not None
-    executable = (own.executable if own is not None else None) or entry.executables.get(name)
-    programs: tuple[str, ...] = ()
-    if name and not written and entry.runtime == "process":
-        programs = (locate(name, executable),)
+    said = entry.executables.get(program_of(mode, catalogue, document, "router"))
+    program = executed(mode, catalogue, document, "router", said)
+    programs = (program,) if program and entry.runtime == "process" else ()
     await _examined(w, {host: Needs(programs=programs)}, ROUTER_CHECKS)
 
 
@@ -74,8 +68,10 @@ def needs_of(w: World, document: Deployment) -> dict[str, Needs]:
             if not selects(role.hosts, host, entry.labels) or (own and host not in own):
                 continue
             here = programs.setdefault(host, [])
-            if name and entry.runtime == "process" and role.run_command is None:
-                here.append(locate(name, role.executable or entry.executables.get(name)))
+            said = entry.executables.get(name)
+            program = executed(mode, catalogue, document, role.name, said)
+            if program and entry.runtime == "process":
+                here.append(program)
     return {
         host: Needs(
             programs=tuple(dict.fromkeys(here)),
