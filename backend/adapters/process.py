@@ -110,7 +110,6 @@ class ProcessRuntime:
         timeout: float = 30.0,
     ) -> ProcessStatus:
         """Start that generation of a claimed instance; one already started is found, not repeated.
-
         `row` is one line of JSON that `adoptable` hands back.
 
         Raises Conflict while an earlier generation lives, when a later one was started, when a port
@@ -262,10 +261,9 @@ class ProcessRuntime:
         self._not_foreign(host, instance, out.stdout)
         if "ABSENT" in out.stdout.split("\n"):
             raise NotFound.of(
-                "host.absent",
-                f"{instance} is not on {host.name} any more.",
+                "host.absent", f"{instance} is not on {host.name} any more.",
                 values={"host": host.name, "instance": instance},
-            )
+            )  # fmt: skip
 
     async def log(
         self,

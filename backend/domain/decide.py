@@ -62,11 +62,8 @@ class Action:
 
 @dataclass(frozen=True)
 class Timers:
-    """Seconds of patience, each a setting.
-
-    A start that has not answered within `start_limit_s`, and an instance that stopped answering
-    for `hang_limit_s` while its process lives, count as ended: they are killed and started again.
-    """
+    """Seconds of patience, each a setting. What lives without answering for `start_limit_s` after
+    its start, or for `hang_limit_s` later, is killed and started again."""
 
     first_router_wait_s: float = 120.0
     batch_window_s: float = 2.0
