@@ -170,7 +170,7 @@ def _attached(s: Subject, side: Side, cache: KvCache, path: str) -> Iterator[Pro
     except Refused as error:
         rule = error.problem.rule
         recipe = None
-        if rule == "cache.role" and s.mode and s.mode.cache and service:
+        if s.mode and s.mode.cache and service:
             recipe = s.mode.cache.service.get(service.provider)
         yield finding(
             rule,

@@ -58,7 +58,7 @@ def _lengths_agree(s: Subject, p: Length, d: Length) -> bool:
 
 
 def _flag(s: Subject) -> str:
-    return next(iter(s.decode.flags.get("max_model_len", ())), "--max-model-len")
+    return (s.decode.flags.get("max_model_len") or ("--max-model-len",))[0]
 
 
 def dtype(s: Subject) -> Iterator[Problem]:

@@ -221,3 +221,27 @@ def test_unknown_hosts_are_refused_where_there_is_an_inventory(court: Court) -> 
     found = court.pair(hosts={"names": ["h9"]}, about=one())
     assert [(p.rule, p.case) for p in found] == [("host.unknown", "")]
     assert court.pair(hosts={"names": ["h9"]}) == ()
+
+
+def test_a_model_named_by_a_flag_is_looked_for_by_it(court: Court) -> None:
+    known = {"hosts": {"h1": {"missing": True}}}
+    document = court.document(parameters=["--dtype", "auto", "--model", "/data/models/m"])
+    (found,) = court.judge(document, known)
+    assert (found.rule, found.path) == ("host.model_missing", "spec.parameters[2]")
+
+
+def test_the_widest_host_is_named_and_the_role_that_is_too_wide(court: Court) -> None:
+    hosts = {"z": {"accelerators": 2}, "a": {"accelerators": 4}}
+    pins = {"placement": [{"host": "a", "accelerators": [0, 1, 2, 3, 4]}]}
+    found = [p for p in court.pair({}, pins, about={"hosts": hosts}) if "too_wide" in p.rule]
+    assert [(p.path, p.values["host"], p.values["widest"]) for p in found] == [
+        ("spec.roles.decode.accelerators", "a", 4)
+    ]
+
+
+def test_both_roles_that_find_too_few_ports_are_told(court: Court) -> None:
+    many = {"replicas": 3}
+    found = court.pair(many, many, about=one(ports=[40000, 40003]))
+    assert [p.path for p in found] == [
+        "spec.roles.prefill.replicas", "spec.roles.decode.replicas",
+    ]  # fmt: skip

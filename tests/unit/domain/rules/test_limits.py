@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from backend.domain.group import Group
 from backend.domain.rules.routing import settled
+from backend.domain.rules.structure import scale_refusal
 from tests.unit.domain.rules.conftest import Court, brief
 
 LIMITS: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -231,3 +233,37 @@ def test_what_is_fine_is_listed_on_demand(court: Court) -> None:
     rules = {p.rule for p in plain}
     assert "host.port_budget" in rules
     assert not any(r.startswith("pairing.") for r in rules)
+
+
+def test_roles_without_a_mode_are_left_to_the_rules(court: Court) -> None:
+    document = court.document(None, roles={"router": {"parameters": ["--policy", "cache_aware"]}})
+    assert settled(document, court.catalogue) is document
+
+
+SCALES = [
+    ({"prefill": 2, "decode": 512}, None),
+    ({"router": 2}, "structure.scale_role:router"),
+    ({"replica": 2}, "structure.scale_role:unknown"),
+    ({"prefill": 0}, "structure.scale_count:"),
+    ({"decode": 513}, "structure.scale_count:"),
+]
+
+
+@pytest.mark.parametrize(("counts", "expected"), SCALES)
+def test_scaling(court: Court, counts: dict[str, int], expected: str | None) -> None:
+    document = court.document()
+    group = Group(name="chat", version=1, document=document, revision="r")
+    found = scale_refusal(group, counts)
+    assert (found and f"{found.rule}:{found.case}") == expected
+    if found is not None:
+        (role, count) = next(iter(counts.items()))
+        assert found.path == f"spec.roles.{role}.replicas"
+        assert role in found.message
+        assert found.values.get("known", ["prefill", "decode"]) == ["prefill", "decode"]
+        assert found.values.get("count", count) == count
+
+
+def test_ranks_are_told_by_their_sizes(court: Court) -> None:
+    document = court.document(accelerators=4, parameters=["-tp", "2", "-pp", "3"])
+    (found,) = court.judge(document)
+    assert found.message.startswith("prefill runs 6 ranks (tensor 2 x pipeline 3)")

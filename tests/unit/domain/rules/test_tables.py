@@ -43,6 +43,7 @@ LENGTHS = [
     ("auto", None, DENSE, ["unverified auto"]),
     ("lots", "lots", None, []),
     ("lots", "8192", None, ["unverified unreadable"]),
+    ("lots", "many", None, ["unverified unreadable"]),
     ("lots", "auto", None, ["unverified unreadable"]),
     ("0", "8192", None, ["unverified unreadable"]),
 ]
@@ -65,6 +66,7 @@ def test_auto_on_unequal_sizes_is_what_fits_beside_other_weights(court: Court) -
     both = {"parameters": ["--max-model-len", "auto"], "mode": "vllm-mooncake"}
     found = court.pair({"accelerators": 1}, {"accelerators": 2}, **both)
     assert brief(found, "pairing.max_model_len") == ["unverified auto"]
+    assert brief(court.pair(accelerators=4, **both)) == []
 
 
 def test_a_context_length_is_never_let_through(court: Court) -> None:
@@ -341,3 +343,13 @@ def test_data_parallel_of_a_dense_model(
     assert brief(found, "pairing.data_parallel") == expected
     elsewhere = court.pair({}, role("-dp", size), mode="vllm-nixl", about=about)
     assert brief(elsewhere, "pairing.data_parallel") == []
+
+
+def test_a_size_that_decode_alone_writes_is_named(court: Court) -> None:
+    (found,) = court.pair({"accelerators": 4}, role("--dtype", "auto", "-tp", "2"), accelerators=2)
+    assert (found.case, found.path) == ("decode_narrower", "spec.roles.decode.parameters[2]")
+
+
+def test_a_side_whose_overrides_cannot_be_read_is_not_known(court: Court) -> None:
+    found = court.pair(role(), role("--hf-overrides", "[]"), about={"config": DENSE})
+    assert brief(found, "pairing.max_model_len") == ["unverified silent"]
