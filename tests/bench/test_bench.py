@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.bench.console import CURSOR, p95
+from tests.bench.discovery import Fleet, alone, ours, timed
 from tests.bench.runner import Bench, BenchError, run, table
 from tests.bench.start import BARE_APP, run_time
 from tests.bench.terminal import Screen, first_paint
@@ -62,3 +63,15 @@ def test_nineteen_of_twenty_keys_stay_under_the_p95() -> None:
 def test_a_row_counts_only_in_the_cursors_colour() -> None:
     text = "\x1b[1;38;2;1;2;3;48;2;18;52;86mgroup-003  \x1b[0m\x1b[48;2;1;1;1mgroup-004\x1b[0m"
     assert [m[1].strip() for m in CURSOR.finditer(text)] == ["group-003"]
+
+
+def test_hosts_that_hang_are_not_waited_for() -> None:
+    fleet = Fleet(3)
+    try:
+        fleet.hang(1)
+        assert ours(fleet, 2) > 0
+        assert alone(fleet, 2) > 0
+        with pytest.raises(BenchError, match="exited 1"):
+            timed([sys.executable, "-c", "raise SystemExit(1)"])
+    finally:
+        fleet.close()

@@ -54,12 +54,22 @@ def _load(path: Path, into: SSHKnownHosts) -> None:
             continue
 
 
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file does; None while there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 class HostKeys:
-    """The known_hosts files, read anew for every connection: small, and edited by others."""
+    """The known_hosts files: small, edited by others, and so read anew whenever one has changed."""
 
     def __init__(self, own: Path, others: Iterable[Path] | None = None) -> None:
         self.own = own
         self._others = tuple(others) if others is not None else None
+        self._read: dict[tuple[Path, ...], tuple[list[Any], SSHKnownHosts]] = {}
 
     def files(self, configured: Iterable[str] | None) -> list[Path]:
         """Every file looked at. `configured` is the ssh configuration's UserKnownHostsFile."""
@@ -72,12 +82,23 @@ class HostKeys:
         self, name: str, addr: str, port: int, configured: Iterable[str] | None = None
     ) -> KnownKeys:
         """What the files say of the host of that name, IP address (may be empty) and port."""
-        entries = SSHKnownHosts()
-        for path in self.files(configured):
-            _load(path, entries)
+        entries = self._entries(self.files(configured))
         wanted = port if port != 22 else None
         found: Any = entries.match(name, "" if addr == name else addr, wanted)
         return KnownKeys(tuple(found[0]), tuple(found[1]), tuple(found[2]))
+
+    def _entries(self, files: list[Path]) -> SSHKnownHosts:
+        """The files' entries. With a hundred hosts, to read a hundred keys for each is most of the
+        work of connecting to them."""
+        stamps = [_stamp(path) for path in files]
+        known = self._read.get(tuple(files))
+        if known is not None and known[0] == stamps:
+            return known[1]
+        entries = SSHKnownHosts()
+        for path in files:
+            _load(path, entries)
+        self._read[tuple(files)] = (stamps, entries)
+        return entries
 
     def add(self, name: str, port: int, key: asyncssh.SSHKey) -> None:
         """Append the key to our own file, atomically, readable by the owner only."""

@@ -166,16 +166,15 @@ async def fenced(
 
     Raises HostUnreachable when it ends without its end marker.
     """
-    begin, end = wire.begin_pattern(token), wire.end_pattern(token)
     held, begun = b"", False
     while chunk := await _next(process, host):
         held += chunk
         if not begun:
-            found = begin.search(held)
+            found = wire.begun(held, token)
             if not found:
                 continue
             held, begun = held[found.end() :], True
-        ended = end.search(held)
+        ended = wire.ended(held, token)
         if ended:
             if ended.start():
                 yield held[: ended.start()]

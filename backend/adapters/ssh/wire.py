@@ -159,26 +159,30 @@ def clear_of_end(held: bytes, token: str) -> int:
     return len(held) - part
 
 
-def begin_pattern(token: str) -> re.Pattern[bytes]:
-    """The begin marker's line; groups: the shell's pid, its start ticks are in the second."""
-    return re.compile(rb"\n" + _begin(token).encode() + rb" (\d+) ([^\n]*)\n")
+_BEGIN = re.compile(rb"\npdtui-begin-([0-9a-f]+) (\d+) ([^\n]*)\n")
+_END = re.compile(rb"pdtui-end-([0-9a-f]+) (\d+)\n")
 
 
-def end_pattern(token: str) -> re.Pattern[bytes]:
-    """The end marker, which follows the body's last byte; group: the exit status."""
-    return re.compile(_end(token).encode() + rb" (\d+)\n")
+def begun(data: bytes, token: str) -> re.Match[bytes] | None:
+    """The begin marker's line; groups: token, the shell's pid, and what holds its start ticks."""
+    return next((m for m in _BEGIN.finditer(data) if m[1] == token.encode()), None)
+
+
+def ended(data: bytes, token: str) -> re.Match[bytes] | None:
+    """The end marker, which follows the body's last byte; groups: token and exit status."""
+    return next((m for m in _END.finditer(data) if m[1] == token.encode()), None)
 
 
 def parse(token: str, stdout: bytes, stderr: bytes) -> Reply:
     """What the run said, without what came before and after it."""
-    begin = begin_pattern(token).search(stdout)
+    begin = begun(stdout, token)
     errors = stderr.rpartition(b"\n" + _begin(token).encode() + b"\n")[2]
     if begin is None:
         return Reply(False, stdout, errors, None)
-    fields = begin.group(2).split()
+    fields = begin[3].split()
     start = int(fields[19]) if len(fields) > 19 else 0
     body = stdout[begin.end() :]
-    end = end_pattern(token).search(body)
+    end = ended(body, token)
     if end is None:
-        return Reply(True, body, errors, None, int(begin.group(1)), start)
-    return Reply(True, body[: end.start()], errors, int(end.group(1)), int(begin.group(1)), start)
+        return Reply(True, body, errors, None, int(begin[2]), start)
+    return Reply(True, body[: end.start()], errors, int(end[2]), int(begin[2]), start)
