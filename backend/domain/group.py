@@ -36,7 +36,8 @@ class Instance(_Row):
     """One instance as stored. `launch` is null for a router until its peers are known.
 
     `failures` counts starts in a row that ended before serving; `served` is the last generation
-    whose health path answered us, 0 when none did; times are epoch seconds.
+    whose health path answered us, 0 when none did; times are epoch seconds. `net_device` is the
+    interface for KV traffic, where the mode needs one.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Instance(_Row):
     accelerators: tuple[int, ...] = ()
     accelerator_type: str = ""
     address: str = ""
+    net_device: str = ""
     bands: tuple[Band, ...] = ()
     snapshot: tuple[PeerRecord, ...] | None = None
     process: ProcessStatus | None = None

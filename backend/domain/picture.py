@@ -64,6 +64,7 @@ def member_view(p: Picture, i: Instance) -> MemberView:
         accelerators=i.accelerators,
         accelerator_type=i.accelerator_type,
         address=i.address,
+        net_device=i.net_device,
         port=i.port,
         bands=tuple(b for b in i.bands if b.name != "http"),
         pid=i.process.pid if i.process and i.process.state == "running" else 0,

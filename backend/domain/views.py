@@ -20,6 +20,7 @@ class MemberView(_View):
     """One instance as shown: `role` is prefill, decode, router or replica; times are epoch seconds.
 
     `note` is why it is in its state (first line of a diagnosis, a back-off, a refused port);
+    `net_device` is the interface its KV traffic goes over, where the mode needs one;
     `next_start` is when a waiting restart is due.
     """
 
@@ -33,6 +34,7 @@ class MemberView(_View):
     accelerators: tuple[int, ...] = ()
     accelerator_type: str = ""
     address: str = ""
+    net_device: str = ""
     port: int = 0
     bands: tuple[Band, ...] = ()
     pid: int = 0

@@ -87,6 +87,7 @@ def member(
         accelerators=seat.accelerators,
         accelerator_type=seat.accelerator_type,
         address=seat.address,
+        net_device=where.net_device or "",
         bands=seat.bands,
         since=w.clock(),
     )

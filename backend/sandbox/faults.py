@@ -22,6 +22,8 @@ class Faults:
     noise_after   bytes that each command prints last
     latency       seconds before each command starts
     forwarding    whether direct-tcpip channels may be opened
+    disk_full     commands cannot write a byte to any file (they get EFBIG, for there is no other
+                  way to fill a disk that all hosts share); pipes and sockets are as ever
     drop_at       where the next `drops` commands lose their connection: `start` (it runs, nothing
                   of it is seen), `output` (after `drop_after` bytes), `exit` (it ran to its end,
                   its exit status is never told)
@@ -37,6 +39,7 @@ class Faults:
     noise_after: bytes = b""
     latency: float = 0.0
     forwarding: bool = True
+    disk_full: bool = False
     drop_at: DropAt = ""
     drops: int = 0
     drop_after: int = 0

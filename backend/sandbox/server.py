@@ -26,6 +26,7 @@ from backend.sandbox.proc import MARK
 
 USER = "pd"
 ENGINE_CONTROL = ".pdtui-sim.json"
+_NO_FILES = """trap '' XFSZ; ulimit -f 0; exec "$@\""""
 _LOGIN_TIMEOUT_S = 20
 _CLOSE_WAIT_S = 5.0
 
@@ -69,6 +70,8 @@ class _Session(SSHServerStreamSession[bytes]):
         line = self._chan.get_command()
         shell = self._host.shell
         argv = [shell, "-c", line] if line is not None else [shell, "-l"]
+        if self._host.faults.disk_full:
+            argv = ["/bin/sh", "-c", _NO_FILES, "sh", *argv]
         env = self._host.environment(self._connection.peers)
         chan = cast("asyncssh.SSHServerChannel[bytes]", self._chan)
         command = self._command = Command(argv, env, str(self._host.home), chan)

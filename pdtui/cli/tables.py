@@ -47,6 +47,8 @@ def group_lines(g: GroupView) -> list[str]:
     for m in g.members:
         cards = ",".join(map(str, m.accelerators)) or "-"
         bands = " ".join(f"{b.name}={b.base}" for b in m.bands)
+        if m.net_device:
+            bands = f"kv over {m.net_device} {bands}"
         parts = (
             f"  {m.role:<8} {m.id:<28} {m.state:<11} {m.host}:{m.port} cards {cards} "
             f"gen {m.generation} pid {m.pid or '-'} {bands} {m.note}"

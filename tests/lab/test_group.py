@@ -76,6 +76,7 @@ async def test_a_group_across_hosts_outlives_a_cut_cable_and_comes_back_after_a_
     _, answer, tokens = await chat(formed)
     assert await fetched_tokens(decode) >= tokens > 0
     victim = next(m for m in formed.members if m.host == "node2")
+    assert {m.net_device for m in formed.members if m.role != "router"} == {FAST_NIC}
     environment = rack.machines[1].sh('tr "\\0" "\\n" <"/proc/$1/environ"', str(victim.pid))
     assert f"UCX_NET_DEVICES={FAST_NIC}" in environment.split("\n")
 
