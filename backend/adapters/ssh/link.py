@@ -58,6 +58,8 @@ class Link:
     _connecting: asyncio.Task[Connected] | None = None
     _failure: PdError | None = None
     _failed_at: float = 0.0
+    _narrowed: int = 0
+    _withheld: int = 0
 
     async def connection(self) -> asyncssh.SSHClientConnection:
         """The open connection, made if there is none.
@@ -104,6 +106,7 @@ class Link:
         exc = task.exception()
         if exc is None:
             self._connected, self._failure = task.result(), None
+            self._widen()
         elif isinstance(exc, PdError):
             self._failure, self._failed_at = exc, task.get_loop().time()
 
@@ -157,7 +160,22 @@ class Link:
             yield await self.connection()
         finally:
             for slot in reversed(held):
-                slot.release()
+                if slot is self.sessions and self._withheld < self._narrowed:
+                    self._withheld += 1
+                else:
+                    slot.release()
+
+    def narrow(self) -> None:
+        """The server refused a session: use one less at a time on this connection, so that callers
+        wait for their turn here rather than try their luck there."""
+        if self._narrowed < SESSIONS - 1:
+            self._narrowed += 1
+
+    def _widen(self) -> None:
+        """A new connection may lead to a server that was told to allow more."""
+        for _ in range(self._withheld):
+            self.sessions.release()
+        self._narrowed = self._withheld = 0
 
     async def broken(self) -> None:
         """Throw the present connection away; the next caller makes a new one."""

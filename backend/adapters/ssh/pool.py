@@ -191,7 +191,7 @@ class SshPool:
         link = self._link(host)
         async with link.session(timeout) as conn:
             try:
-                reply = await sessions.exchange(conn, sent, timeout, self._max_output)
+                reply = await sessions.exchange(conn, sent, timeout, self._max_output, link.narrow)
             except sessions.Unruly as unruly:
                 await sessions.kill(conn, unruly.reply)
                 if isinstance(unruly, sessions.Overdue):

@@ -8,7 +8,7 @@ import contextlib
 import posixpath
 import secrets
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import asyncssh
 
@@ -52,16 +52,21 @@ async def _collect(reader: asyncssh.SSHReader[bytes], into: bytearray, limit: in
 
 
 async def exchange(
-    conn: asyncssh.SSHClientConnection, sent: wire.Payload, timeout: float, max_output: int
+    conn: asyncssh.SSHClientConnection,
+    sent: wire.Payload,
+    timeout: float,
+    max_output: int,
+    refused: Callable[[], None] = lambda: None,
 ) -> wire.Reply:
     """Send the payload and collect the reply; `timeout` seconds are the remote deadline.
+    `refused` is called when the server has no session left for us, once.
 
     Raises Overdue, TooMuch, and what asyncssh raises when no session can be opened.
     """
     out, err = bytearray(), bytearray()
     try:
         async with asyncio.timeout(timeout + SLACK_S):
-            process = await opened(conn, sent.command)
+            process = await opened(conn, sent.command, refused)
             try:
                 process.stdin.write(sent.stdin)
                 process.stdin.write_eof()
@@ -85,7 +90,7 @@ async def exchange(
 
 
 async def opened(
-    conn: asyncssh.SSHClientConnection, command: str
+    conn: asyncssh.SSHClientConnection, command: str, refused: Callable[[], None] = lambda: None
 ) -> asyncssh.SSHClientProcess[bytes]:
     """A session that runs `command`; tried again while the server has none left for us.
 
@@ -97,6 +102,8 @@ async def opened(
         except asyncssh.ChannelOpenError:
             if conn.is_closed():
                 raise
+            if pause == PAUSES_S[0]:
+                refused()
             await asyncio.sleep(pause)
     return await conn.create_process(command, encoding=None)
 

@@ -9,9 +9,6 @@ from typing import Any
 import asyncssh
 import pytest
 
-from backend.adapters.checkup import check_up
-from backend.adapters.facts import look
-from backend.adapters.ssh.pool import SshPool
 from backend.domain.errors import Conflict, Invalid, NotFound
 from backend.sandbox import proc
 from backend.sandbox.hosts import Sandbox
@@ -292,28 +289,6 @@ async def test_noise_surrounds_the_output(sandbox, connect):
     await sandbox.host("node1").set_faults(noise=b"motd \xff\xfe\n", noise_after=b"bye\n")
     r = await run(await connect(), "echo real")
     assert r.stdout == b"motd \xff\xfe\nreal\nbye\n"
-
-
-@pytest.mark.parametrize("shell", ["bash", "fish", "tcsh", "zsh"])
-async def test_a_full_disk_fails_every_write_and_nothing_else(tmp_path, shell, needs):
-    """Under each login shell; the look still works, the doctor's probe says what is wrong."""
-    needs(shell)
-    async with Sandbox(tmp_path / "sandbox", [HostPlan("node1", shell=shell)]) as sandbox:
-        host = sandbox.host("node1")
-        await host.set_faults(disk_full=True)
-        (entry,) = sandbox.inventory()
-        pool = SshPool(sandbox.known_hosts, user_known_hosts=[])
-        try:
-            assert len((await look(pool, entry)).accelerators) == 2
-            full = await check_up(pool, entry, host.address)
-            assert full.writable is False
-            written = await pool.run(entry, "echo x >file", check=False)
-            assert written.exit != 0
-            assert (await pool.run(entry, "echo x | cat")).stdout == "x\n"
-            await host.set_faults(disk_full=False)
-            assert (await check_up(pool, entry, host.address)).writable is True
-        finally:
-            await pool.close()
 
 
 async def test_no_forwarding_and_no_login(sandbox, connect):

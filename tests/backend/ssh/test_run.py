@@ -255,9 +255,13 @@ async def test_a_server_with_few_sessions_is_waited_for(
     pool: SshPool, host: Host, machine: Machine
 ) -> None:
     machine.sessions_cap = 2
-    outs = await asyncio.gather(*(pool.run(host, f"echo {i}") for i in range(8)))
+    outs = await asyncio.gather(*(pool.run(host, f"sleep 0.3; echo {i}") for i in range(8)))
     assert [o.stdout for o in outs] == [f"{i}\n" for i in range(8)]
-    assert machine.refused_sessions > 0
+    refused = machine.refused_sessions
+    assert refused > 0
+    outs = await asyncio.gather(*(pool.run(host, f"echo {i}") for i in range(16)))
+    assert [o.stdout for o in outs] == [f"{i}\n" for i in range(16)]
+    assert machine.refused_sessions == refused, "it has learned how many there are"
 
 
 async def test_cancelling_one_caller_leaves_the_others(pool: SshPool, host: Host) -> None:
