@@ -6,9 +6,9 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from backend.adapters.container import ContainerRuntime
 from backend.adapters.http import HostHttp
 from backend.adapters.models import ModelReader
-from backend.adapters.process import ProcessRuntime
 from backend.adapters.recipes import builtin_path, load_catalogue
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.mode import Catalogue
@@ -68,7 +68,7 @@ async def build(paths: Paths, settings: Settings | None = None) -> AsyncIterator
 
 
 def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ignore[no-untyped-def]
-    runtime = ProcessRuntime(pool, owner=store.id)
+    runtime = ContainerRuntime(pool, owner=store.id)
     late: dict[str, Backend] = {}
 
     def host_changed(name: str) -> None:

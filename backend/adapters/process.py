@@ -108,9 +108,10 @@ class ProcessRuntime:
         *,
         row: str = "",
         timeout: float = 30.0,
+        recorded: LaunchSpec | None = None,
     ) -> ProcessStatus:
         """Start that generation of a claimed instance; one already started is found, not repeated.
-        `row` is one line of JSON that `adoptable` hands back.
+        `row` is one line of JSON that `adoptable` hands back, `recorded` the launch, if another.
 
         Raises Conflict while an earlier generation lives, when a later one was started, when a port
         is listened on, or when the claim is missing or another owner's; HostError kinds.
@@ -121,6 +122,7 @@ class ProcessRuntime:
             log_limit=self._log_limit,
             rotate_every_s=self._rotate_every_s,
             row=row,
+            recorded=recorded,
         )  # fmt: skip
         out = await self._pool.run(host, launching.START, args=args, timeout=timeout)
         lines = out.stdout.split("\n")
@@ -260,10 +262,8 @@ class ProcessRuntime:
         out = await self._pool.run(host, claiming.ADOPT, args=args)
         self._not_foreign(host, instance, out.stdout)
         if "ABSENT" in out.stdout.split("\n"):
-            raise NotFound.of(
-                "host.absent", f"{instance} is not on {host.name} any more.",
-                values={"host": host.name, "instance": instance},
-            )  # fmt: skip
+            raise NotFound.of("host.absent", f"{instance} is not on {host.name} any more.",
+                              values={"host": host.name, "instance": instance})  # fmt: skip
 
     async def log(
         self,

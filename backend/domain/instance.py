@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.domain.host import Vendor
+
 Role = Literal["prefill", "decode", "router"]
 MEMBER_ROLES: tuple[Role, ...] = ("prefill", "decode")
 PLAIN_ROLE = "replica"
@@ -62,7 +64,8 @@ class LaunchSpec(BaseModel):
 
     `argv[0]` is a program name or path. `env` is added to the host's own. `port` is the HTTP port,
     `ports` every port the instance claims (HTTP first), `stop_grace_s` the seconds between
-    SIGTERM and SIGKILL. `image` and `mounts` are for hosts whose runtime is a container's.
+    SIGTERM and SIGKILL. `image` and `mounts` are for hosts whose runtime is a container's, which is
+    given its accelerators by `vendor` and `accelerator_uuids`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -77,6 +80,8 @@ class LaunchSpec(BaseModel):
     ports: tuple[int, ...] = ()
     bands: tuple[Band, ...] = ()
     accelerators: tuple[int, ...] = ()
+    accelerator_uuids: tuple[str, ...] = ()
+    vendor: Vendor | None = None
     health_path: str | None = "/health"
     health_timeout_s: float = 2.0
     stop_grace_s: float = 10.0
@@ -100,7 +105,8 @@ class ProcessStatus(BaseModel):
     `absent`: never started there (or cleaned away). `running`: the recorded pid lives with the
     recorded start time and boot id. `exited`: it ended and its exit code was written. `lost`: it
     is gone and nobody wrote why (its supervisor was killed, or the host rebooted).
-    `survivors` counts processes of its group that outlived it (an engine's orphaned children).
+    `survivors` counts processes of its group that outlived it (an engine's orphaned children);
+    `detail` is why it ended, where the host's runtime knows.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -113,3 +119,4 @@ class ProcessStatus(BaseModel):
     start_ticks: int = 0
     exit_code: int | None = None
     survivors: int = 0
+    detail: str = ""

@@ -109,7 +109,7 @@ def render_member(
         env=env,
         files=files if added else (),
         image=_image(resolved, engine.default_image, place),
-        mounts=tuple(Mount(source=f.path, target=f.path) for f in recipe.host_files),
+        mounts=_mounts(recipe, deployment.spec.model, place),
         health_path=resolved.env.get(HEALTH_ENV, engine.health_path),
         health_timeout_s=engine.health_timeout_s,
         stop_grace_s=engine.stop_grace_s,
@@ -355,6 +355,14 @@ def _peer_args(recipe: RouterRecipe, peers: Sequence[Peer]) -> list[str]:
     return argv
 
 
+def _mounts(recipe: RoleRecipe, model: str, place: Place) -> tuple[Mount, ...]:
+    """What a container sees of its host, at the same paths: files that engines read, the model."""
+    paths = [f.path for f in recipe.host_files]
+    if place.runtime != "process" and model.startswith("/"):
+        paths.append(model)
+    return tuple(Mount(source=p, target=p) for p in paths)
+
+
 def _image(role: EffectiveRole, default: str | None, place: Place) -> str | None:
     if place.runtime == "process":
         return None
@@ -374,6 +382,8 @@ def _seat(place: Place) -> dict[str, Any]:
         "ports": tuple(p for band in ordered for p in band.ports),
         "bands": place.bands,
         "accelerators": place.accelerators,
+        "accelerator_uuids": place.accelerator_uuids if place.runtime != "process" else (),
+        "vendor": place.vendor if place.runtime != "process" else None,
     }
 
 

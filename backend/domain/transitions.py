@@ -103,6 +103,8 @@ def _ended(instance: Instance, process: ProcessStatus, now: float) -> Instance:
 
 
 def _why(process: ProcessStatus) -> str:
+    if process.detail:
+        return f"ended: {process.detail}"
     if process.state == "exited" and process.exit_code is not None:
         code = process.exit_code
         return f"ended by signal {code - 128}" if code > 128 else f"ended with exit code {code}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from backend.adapters.facts import look
-from backend.adapters.process import ProcessRuntime
+from backend.adapters.runtime import InstanceRuntime
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.errors import (
     HostDenied,
@@ -70,7 +70,7 @@ class HostWatch:
         self,
         store: Store,
         pool: SshPool,
-        runtime: ProcessRuntime,
+        runtime: InstanceRuntime,
         on_change: Callable[[str], None],
         pace: Pace | None = None,
         files: Callable[[], Sequence[str]] = tuple,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from backend.adapters.http import HostHttp
 from backend.adapters.models import ModelReader
-from backend.adapters.process import ProcessRuntime
+from backend.adapters.runtime import InstanceRuntime
 from backend.domain.bands import demand, resolve
 from backend.domain.caches import CacheDocument
 from backend.domain.decide import Timers
@@ -40,7 +40,7 @@ class World:
     """The parts a loop needs; built once by the bootstrap."""
 
     store: Store
-    runtime: ProcessRuntime
+    runtime: InstanceRuntime
     http: HostHttp
     hosts: HostWatch
     health: HealthWatch

@@ -205,8 +205,10 @@ def start_args(
     log_limit: int,
     rotate_every_s: float,
     row: str = "",
+    recorded: LaunchSpec | None = None,
 ) -> list[str]:
-    """START's arguments. `log_limit` is in bytes; `row` is kept beside spec.json as one line.
+    """START's arguments. `log_limit` is in bytes; `row` is kept beside spec.json as one line;
+    `recorded` is what adoption finds, where that is another launch than the one that is run.
 
     Raises ValueError for names that may not be files, and for NUL characters.
     """
@@ -216,6 +218,7 @@ def start_args(
         "PDTUI_INSTANCE": instance,
         "PDTUI_ROLE": labels.get("role", ""),
     }
+    kept = recorded or spec
     files: list[str] = []
     for file in spec.files:
         files += [file_name(file.name), file.content]
@@ -224,8 +227,8 @@ def start_args(
     return [
         work_dir, instance_id(instance), owner, str(int(generation)), run_id, str(int(log_limit)),
         f"{rotate_every_s:g}", hexadecimal(spec.ports or (spec.port,)), str(KEPT),
-        str(len(files) // 2), *files, env_text(env), json.dumps(dict(spec.env)),
-        spec_text(owner, instance, generation, spec, labels), *spec.argv,
+        str(len(files) // 2), *files, env_text(env), json.dumps(dict(kept.env)),
+        spec_text(owner, instance, generation, kept, labels), *spec.argv,
     ]  # fmt: skip
 
 

@@ -1,0 +1,216 @@
+"""Instances as real containers: their lives one by one, and a whole group of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.adapters.container import ContainerRuntime
+from backend.adapters.process import ClaimOrder
+from backend.adapters.ssh.pool import SshPool
+from backend.domain.host import Host
+from backend.domain.instance import LaunchFile, LaunchSpec, ProcessStatus
+from backend.sandbox.plan import HostPlan
+from pdtui.cli.demo import chat, fetched_tokens
+from tests.lab.conftest import host_of
+from tests.lab.containers import IMAGE, with_podman
+from tests.lab.machines import FAST_NIC, Rack, require_namespaces
+from tests.lab.test_group import RackLab
+from tests.live.lab import CONFIG, deployment, serving
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.slow,
+    pytest.mark.timeout(200),
+    pytest.mark.needs("podman", "runc"),
+]
+SECRET = "line one\nline 'two' $HOME"
+
+
+@pytest.fixture(scope="module")
+def rack() -> Iterator[Rack]:
+    """Two hosts with podman."""
+    require_namespaces()
+    with tempfile.TemporaryDirectory(prefix="pdtui-rack-") as folder:
+        root = Path(folder)
+        model = root / "models" / "tiny"
+        model.mkdir(parents=True)
+        (model / "config.json").write_text(json.dumps(CONFIG))
+        rack = Rack(root, [HostPlan("pod1"), HostPlan("pod2")], bind=[root / "models"])
+        try:
+            rack.up()
+            for machine in rack.machines:
+                with_podman(machine, sys.executable)
+            with rack.inside():
+                yield rack
+        finally:
+            rack.down()
+
+
+@pytest.fixture
+def host(rack: Rack) -> Host:
+    return host_of(rack, rack.machines[0], runtime="podman")
+
+
+@pytest.fixture
+def runtime(pool: SshPool) -> ContainerRuntime:
+    return ContainerRuntime(pool, "me")
+
+
+def spec(script: str, **more: object) -> LaunchSpec:
+    base = {
+        "argv": ("/bin/sh", "-c", script), "image": IMAGE, "address": "10.77.0.1", "port": 40000,
+        "env": {"API_TOKEN": SECRET, "PATH": "/usr/bin:/bin", "PLAIN": "yes"},
+    }  # fmt: skip
+    return LaunchSpec.model_validate({**base, **more})
+
+
+async def started(
+    runtime: ContainerRuntime, host: Host, launch: LaunchSpec, name: str, generation: int = 1
+) -> ProcessStatus:
+    await runtime.claim(host, [ClaimOrder(name, launch.accelerators, (40000,))])
+    return await runtime.start(host, name, generation, launch, {"group": "g", "role": "decode"})
+
+
+async def until(runtime: ContainerRuntime, host: Host, name: str, state: str) -> ProcessStatus:
+    async with asyncio.timeout(60):
+        while (seen := await runtime.status(host, name)).state != state:
+            await asyncio.sleep(0.1)
+    return seen
+
+
+async def logged(runtime: ContainerRuntime, host: Host, name: str, text: str) -> str:
+    async with asyncio.timeout(60):
+        while text not in (said := (await runtime.log(host, name)).text):
+            await asyncio.sleep(0.1)
+    return said
+
+
+def containers(rack: Rack) -> list[str]:
+    return rack.machines[0].sh("podman ps -a --format '{{.Names}}'").split()
+
+
+async def test_a_container_is_given_its_environment_files_and_cards_and_stops_in_good_order(
+    rack: Rack, host: Host, runtime: ContainerRuntime
+) -> None:
+    script = (
+        'trap "echo bye; exit 0" TERM; printf "token=[%s] %s\\n" "$API_TOKEN" "$PLAIN"; '
+        'echo "cards=$CARD_0,$CARD_1 id=$PDTUI_INSTANCE"; cat "$1"; echo up; '
+        "while :; do sleep 0.1; done"
+    )
+    where = "/root/login/.pdtui/instances/one/extra.txt"
+    launch = spec(
+        script, accelerators=(1,), vendor="nvidia",
+        files=(LaunchFile(name="extra.txt", content="a file of ours\n"),),
+    )  # fmt: skip
+    launch = launch.model_copy(update={"argv": (*launch.argv, "sh", where)})
+    first = await started(runtime, host, launch, "one")
+    said = await logged(runtime, host, "one", "up\n")
+    assert f"token=[{SECRET}] yes" in said
+    card = rack.machines[0].plan.uuid(1)
+    assert f"cards=,{card} id=one" in said
+    assert "a file of ours" in said
+    again = await runtime.start(host, "one", 1, launch, {})
+    assert (again.state, again.pid) == ("running", first.pid)
+    assert containers(rack) == ["pdtui-one-g1"]
+    commands = rack.machines[0].sh("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'")
+    assert "line one" not in commands
+
+    (found,) = await runtime.adoptable(host)
+    assert found["launch"]["argv"][0] == "/bin/sh"
+    assert found["launch"]["image"] == IMAGE
+    assert found["launch"]["env"]["API_TOKEN"] == SECRET
+
+    ended = await runtime.stop(host, "one", 10)
+    assert (ended.gone, ended.killed, ended.exit_code) == (True, False, 0)
+    assert "bye" in (await runtime.log(host, "one")).text
+    assert containers(rack) == []
+    await runtime.remove(host, "one")
+    assert await runtime.claims(host) == []
+
+
+async def test_how_a_container_ended_is_how_its_instance_ended(
+    rack: Rack, host: Host, runtime: ContainerRuntime
+) -> None:
+    await started(runtime, host, spec("exit 7"), "two")
+    assert (await until(runtime, host, "two", "exited")).exit_code == 7
+    await started(runtime, host, spec("kill -9 $$; sleep 1"), "two", 2)
+    await until(runtime, host, "two", "exited")
+    await started(runtime, host, spec("exit 0", image="localhost/absent:9"), "two", 3)
+    assert (await until(runtime, host, "two", "exited")).exit_code == 125
+    said = (await runtime.log(host, "two")).text
+    assert "the image localhost/absent:9 is not on this host; podman pulls it" in said
+    assert "podman could not pull localhost/absent:9" in said
+    await runtime.remove(host, "two")
+    assert containers(rack) == []
+
+
+async def test_one_that_ignores_its_end_or_lost_its_client_is_gone_all_the_same(
+    rack: Rack, host: Host, runtime: ContainerRuntime
+) -> None:
+    deaf = spec("trap '' TERM; echo up; while :; do sleep 0.1; done")
+    await started(runtime, host, deaf, "three")
+    await logged(runtime, host, "three", "up")
+    ended = await runtime.stop(host, "three", 1)
+    assert (ended.gone, ended.killed) == (True, True)
+    assert containers(rack) == []
+
+    seen = await started(runtime, host, deaf, "three", 2)
+    await logged(runtime, host, "three", "up")
+    rack.machines[0].sh('kill -9 "$1"', str(seen.pid))
+    await until(runtime, host, "three", "exited")
+    ended = await runtime.stop(host, "three", 1)
+    assert ended.gone
+    assert containers(rack) == []
+    assert rack.machines[0].sh("ps -eo args | grep -c '[w]hile :; do' || :").strip() == "0"
+    await runtime.remove(host, "three")
+
+
+@pytest.fixture
+async def lab(rack: Rack, tmp_path: Path) -> AsyncIterator[RackLab]:
+    lab = RackLab(tmp_path, rack)
+    await lab.up()
+    for entry in lab.inventory:
+        entry |= {"kv_transfer_ifname": FAST_NIC, "runtime": "podman"}
+    await lab.add_hosts()
+    try:
+        yield lab
+    finally:
+        await lab.down()
+
+
+async def test_a_group_of_containers_serves_heals_and_leaves_nothing(
+    lab: RackLab, rack: Rack
+) -> None:
+    """1P1D and its router, all in containers; one is killed, then all are stopped."""
+    document = deployment(lab.model, image=IMAGE)
+    roles = document["spec"]["roles"]
+    roles["router"] = {"image": IMAGE, "placement": [{"host": "pod1"}]}
+    roles["prefill"]["placement"] = [{"host": "pod1"}]
+    roles["decode"]["placement"] = [{"host": "pod2"}]
+    await lab.asked(lambda c: c.apply(document))
+    group = await lab.until("chat", serving(1, 1), seconds=90)
+    assert len(containers(rack)) == 2
+    decode = next(m for m in group.members if m.role == "decode")
+    _, answer, tokens = await chat(group)
+    assert await fetched_tokens(decode) >= tokens > 0
+
+    rack.machines[1].sh("podman kill --all >/dev/null")
+    healed = await lab.until(
+        "chat",
+        lambda g: serving(1, 1)(g) and any(m.generation == 2 for m in g.members),
+        seconds=90,
+    )
+    assert next(m for m in healed.members if m.role == "decode").id == decode.id
+    assert (await chat(healed))[1] == answer
+    await lab.asked(lambda c: c.delete("chat"))
+    await lab.until_gone("chat", seconds=60)
+    for machine in rack.machines:
+        assert machine.sh("podman ps -aq") == ""
+        assert "vllm" not in machine.sh("ps -eo args")
