@@ -129,6 +129,8 @@ async def create_router(w: World, name: str) -> None:
         mode = catalogue.mode_of(formed.document.spec)
         need = _router_need(group, mode, catalogue, formed.document)
         await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
+        if group.router_home is not None:  # its own port may have been open at the last look
+            await w.hosts.look_at([group.router_home[0]])
         (seat,) = place(w.rooms(router_of=name), [need])
         await router_ready(w, mode, catalogue, formed.document, seat.host)
         router = Instance(
