@@ -1,8 +1,7 @@
 """Runs the tests in two lanes and says how many ran: `python -m tests.lanes [--jobs N] [PATH...]`.
 
-The fast lane is shared among worker processes, one file in one worker. The slow lane (whole stories
-on embedded hosts, marked `slow`) is one process: real routers and engines of several stories at a
-time would want more cores than the smallest machine we support has.
+Both lanes are shared among worker processes, one file in one worker. The slow lane (whole stories
+on embedded hosts, marked `slow`) comes second: stories mostly wait, so two at a time fit two cores.
 Exit code: 0 when something passed and nothing failed, else pytest's own, or 5 when nothing ran.
 """
 
@@ -73,14 +72,14 @@ def run_lane(name: str, selection: str, paths: list[str], extra: list[str]) -> t
 def main(argv: list[str] | None = None) -> int:
     """Runs both lanes, also when the first one fails, and prints the sum."""
     parser = argparse.ArgumentParser(prog="python -m tests.lanes")
-    parser.add_argument("--jobs", type=int, default=2, help="worker processes of the fast lane")
+    parser.add_argument("--jobs", type=int, default=2, help="worker processes of a lane")
     parser.add_argument("paths", nargs="*", help="files, folders or test ids; default: all")
     options = parser.parse_args(argv)
     REPORTS.mkdir(exist_ok=True)
 
     spread = ["-n", str(options.jobs), "--dist", "loadfile"] if options.jobs > 1 else []
     fast_code, fast = run_lane("fast", "not slow", options.paths, spread)
-    slow_code, slow = run_lane("slow", "slow", options.paths, [])
+    slow_code, slow = run_lane("slow", "slow", options.paths, spread)
     total = fast + slow
     print(f"\nfast lane: {fast.line()}\nslow lane: {slow.line()}\n\n{total.line()}", flush=True)
 
