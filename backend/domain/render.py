@@ -357,10 +357,8 @@ def _peer_args(recipe: RouterRecipe, peers: Sequence[Peer]) -> list[str]:
 
 def _mounts(recipe: RoleRecipe, model: str, place: Place) -> tuple[Mount, ...]:
     """What a container sees of its host, at the same paths: files that engines read, the model."""
-    paths = [f.path for f in recipe.host_files]
-    if place.runtime != "process" and model.startswith("/"):
-        paths.append(model)
-    return tuple(Mount(source=p, target=p) for p in paths)
+    seen = [model] if place.runtime != "process" and model.startswith("/") else []
+    return tuple(Mount(source=p, target=p) for p in [*(f.path for f in recipe.host_files), *seen])
 
 
 def _image(role: EffectiveRole, default: str | None, place: Place) -> str | None:
