@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 INI = "[pytest]\nmarkers =\n    slow: x\n    root: x\naddopts = --strict-markers\n"
 GOOD = "def test_good():\n    pass\n"

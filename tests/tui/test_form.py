@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from backend.domain.errors import Conflict, Problem, Refused
 from pdtui.screens.dialogs.confirm import Confirm
 from pdtui.screens.form import FormScreen
@@ -12,6 +14,8 @@ from tests.tui.catalogue import judged, modes
 from tests.tui.conftest import Driver, Start
 from tests.tui.factories import DOCUMENTS, LOGS, running, site
 from tests.tui.fake_client import FakeClient
+
+pytestmark = pytest.mark.slow
 
 
 def client() -> FakeClient:

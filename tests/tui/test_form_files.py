@@ -16,6 +16,8 @@ from pdtui.screens.groups import GroupsScreen
 from tests.tui.conftest import Start
 from tests.tui.test_form import client, edit_qwen, form, write
 
+pytestmark = pytest.mark.slow
+
 # the editor
 
 

@@ -27,6 +27,8 @@ from tests.tui.factories import DOCUMENTS, LOGS, NOW, host, site
 from tests.tui.fake_client import FakeClient
 from tests.tui.test_form import client
 
+pytestmark = pytest.mark.slow
+
 # modes
 
 

@@ -11,6 +11,8 @@ from pdtui.present.status import ASCII, use_glyphs
 from tests.tui.conftest import Driver, Start
 from tests.tui.test_form import checked, client
 
+pytestmark = pytest.mark.slow
+
 View = tuple[str, tuple[str, ...], str]
 VIEWS: tuple[View, ...] = (
     ("groups", ("1",), "qwen3-32b"),

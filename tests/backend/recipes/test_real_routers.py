@@ -38,6 +38,8 @@ from backend.domain.worker_calls import (
     remove_call,
 )
 
+pytestmark = pytest.mark.slow
+
 OTHERS = dict(p.split("=", 1) for p in os.environ.get("PD_ROUTERS", "").split(",") if "=" in p)
 ROUTERS = {
     "vllm-router": str(Path(sys.executable).with_name("vllm-router")),
