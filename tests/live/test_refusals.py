@@ -74,7 +74,7 @@ async def test_too_few_accelerators_leave_the_group_pending_with_the_reason(lab:
         await client.scale("chat", {"router": 2})
     with pytest.raises(Refused, match="0 is no count"):
         await client.scale("chat", {"decode": 0})
-    with pytest.raises(Conflict, match=r"host node\d carries"):
+    with pytest.raises(Conflict, match=r"host node\d is to be removed, but it carries"):
         await client.delete_host(fits.members[0].host)
 
 
