@@ -11,12 +11,12 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from backend.domain.caches import CacheDocument, attached
 from backend.domain.deployment import Deployment
+from backend.domain.documents import SECRET
 from backend.domain.inherit import roles_of
 from backend.domain.mode import Catalogue
 from backend.domain.shell import join
@@ -34,7 +34,6 @@ _SHOWN_ROUTER = {
 }  # fmt: skip
 _SHOWN_ENGINE = {"title", "metrics_path", "known_versions", "owned_flags", "disaggregates"}
 _DEGREES = {"tensor_parallel", "data_parallel", "pipeline_parallel", "context_parallel"}
-_SECRET = re.compile(r"token|secret|passw|credential|api[_-]?key|private[_-]?key|_key$", re.I)
 
 
 def revision(
@@ -169,10 +168,10 @@ def _lists(path: str, old: list[Any], new: list[Any]) -> Iterator[str]:
 
 def _show(path: str, value: Any) -> str:
     in_env = ".env." in path
-    if in_env and _SECRET.search(path.rsplit(".", 1)[-1]):
+    if in_env and SECRET.search(path.rsplit(".", 1)[-1]):
         return "(secret)"
     if isinstance(value, Mapping) and path.endswith(".env"):
-        value = {k: "(secret)" if _SECRET.search(k) else v for k, v in value.items()}
+        value = {k: "(secret)" if SECRET.search(k) else v for k, v in value.items()}
     if (
         isinstance(value, list)
         and value

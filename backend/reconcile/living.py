@@ -64,13 +64,11 @@ async def start(w: World, key: str) -> None:
         row = fresh and acts.started(fresh, instance.generation, status, w.clock())
         if row is not None:
             tx.put_instance(row)
-            tx.event(
+            tx.tell(
                 "started",
+                instance,
                 f"{key} starts on {host.name}:{instance.port} (pid {status.pid}, generation "
                 f"{instance.generation})",
-                group=instance.group,
-                instance=key,
-                host=host.name,
             )
     if fresh is None:
         w.release()
@@ -154,12 +152,10 @@ async def respawn(w: World, key: str) -> None:
         if row is None:
             return
         tx.put_instance(row)
-        tx.event(
+        tx.tell(
             "respawn",
+            instance,
             f"{key} is started again ({instance.note}); generation {instance.generation + 1}",
-            group=instance.group,
-            instance=key,
-            host=instance.host,
             level="warning",
         )
 
@@ -177,12 +173,10 @@ async def replace_router(w: World, key: str) -> None:
         group = w.store.groups[instance.group]
         tx.put_group(group.model_copy(update={"endpoint": None}))
         tx.put_instance(row)
-        tx.event(
+        tx.tell(
             "replaced",
+            instance,
             f"{key} is replaced: its members changed",
-            group=instance.group,
-            instance=key,
-            host=instance.host,
         )
 
 
@@ -195,12 +189,10 @@ async def kill(w: World, key: str) -> None:
     waited = w.clock() - instance.since
     async with w.store.lock(instance.group), w.store.write() as tx:
         word = "since its start" if instance.state == "starting" else "while its process lives"
-        tx.event(
+        tx.tell(
             "wedged",
+            instance,
             f"{key} has not answered for {waited:.0f} s {word}; it is killed and started again",
-            group=instance.group,
-            instance=key,
-            host=instance.host,
             level="error",
         )
     host = w.store.hosts[instance.host]
@@ -218,12 +210,10 @@ async def drain(w: World, key: str) -> None:
         if row is None:
             return
         tx.put_instance(row)
-        tx.event(
+        tx.tell(
             "draining",
+            instance,
             f"{key} leaves: it takes no new request and finishes what it holds",
-            group=instance.group,
-            instance=key,
-            host=instance.host,
         )
 
 
@@ -244,12 +234,10 @@ async def stop(w: World, key: str) -> None:
     async with w.store.lock(instance.group), w.store.write() as tx:
         tx.close_intent(intent)
         tx.drop_instance(instance)
-        tx.event(
+        tx.tell(
             "gone",
+            instance,
             f"{key} has ended on {host.name}; its accelerators and ports are free",
-            group=instance.group,
-            instance=key,
-            host=host.name,
         )
     w.hosts.forget(host.name, key)
 

@@ -136,12 +136,10 @@ class GroupLoop:
 
     def _tell(self, tx, after: Instance) -> None:  # type: ignore[no-untyped-def]
         why = f" ({after.note})" if after.note else ""
-        tx.event(
+        tx.tell(
             after.state,
+            after,
             f"{after.id} {TOLD_BY[after.state]} on {after.host}{why}",
-            group=self.name,
-            instance=after.id,
-            host=after.host,
             level=LEVELS.get(after.state, "error"),
         )
 

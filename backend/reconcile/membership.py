@@ -62,12 +62,10 @@ async def sync_peers(w: World, key: str) -> None:
         if missing or wrong:
             came = [f"+{r.instance}" for r in missing]
             went = [f"-{r.url}" for r in wrong if r not in retyped]
-            tx.event(
+            tx.tell(
                 "peers",
+                router,
                 f"the router's members changed: {' '.join(came + went)}",
-                group=group.name,
-                instance=key,
-                host=host.name,
             )
 
 
@@ -143,12 +141,10 @@ async def register(w: World, key: str) -> None:
         tx.put_group(row)
         tx.put_instance(still.model_copy(update={"note": ""}))
         answered = f"; a first request was answered by {pair}" if pair else ""
-        tx.event(
+        tx.tell(
             "registered",
+            router,
             f"{group.name} answers at {router.url}/v1{answered}",
-            group=group.name,
-            instance=key,
-            host=host.name,
         )
 
 

@@ -162,6 +162,11 @@ class Transaction:
         view = EventView(seq=0, at=self.now, kind=kind, message=message, **about)
         self._write.events.append(view)
 
+    def tell(self, kind: str, instance: Instance, message: str, **about: str) -> None:
+        """Add a history line about an instance: its group and host go with it."""
+        at = {"group": instance.group, "instance": instance.id, "host": instance.host}
+        self.event(kind, message, **at, **about)
+
     def _put(self, table: str, key: str, value: str, body: str) -> None:
         self._write.statements.append(
             (
