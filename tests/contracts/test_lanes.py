@@ -17,6 +17,15 @@ GOOD = "def test_good():\n    pass\n"
 SLOW = "import pytest\n\n\n@pytest.mark.slow\ndef test_slow():\n    assert {outcome}\n"
 SKIP = "import pytest\n\n\ndef test_skip():\n    pytest.skip('why not')\n"
 BROKEN = "import pytest\n@pytest.fixture\ndef f():\n    raise OSError\ndef test_f(f):\n    pass\n"
+MOODY = """
+from pathlib import Path
+
+def test_moody():
+    seen = Path("seen")
+    first = not seen.exists()
+    seen.touch()
+    assert not first
+"""
 NEEDY = "import pytest\n\n\n@pytest.mark.needs('sh', 'no-such-tool')\ndef test_needy():\n    pass\n"
 BARE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """For runs that need no plug-in: loading them all takes most of a small run's time."""
@@ -51,6 +60,15 @@ def test_the_run_says_how_many_ran_and_fails_when_it_should(
         (tmp_path / f"test_{number}.py").write_text(text)
     done = python(tmp_path, "-m", "tests.lanes", "--jobs", "1", **BARE)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (code, closing), done.stdout
+
+
+def test_what_failed_is_tried_once_more_alone_and_named(tmp_path: Path) -> None:
+    (tmp_path / "test_0.py").write_text(GOOD)
+    (tmp_path / "test_1.py").write_text(MOODY)
+    done = python(tmp_path, "-m", "tests.lanes", "--jobs", "1", **BARE)
+    assert done.returncode == 0, done.stdout
+    assert "unsteady, passed alone: test_1.py::test_moody" in done.stdout
+    assert done.stdout.splitlines()[-1] == "2 passed, 0 failed, 0 skipped"
 
 
 def test_the_fast_lane_may_be_shared_among_workers(tmp_path: Path) -> None:
