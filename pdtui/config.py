@@ -26,19 +26,18 @@ def state_folder() -> Path:
 
 def read_keys(path: Path) -> tuple[dict[str, str], list[str]]:
     """Keys by command id, and a sentence for everything that cannot be read; no file is no keys."""
-    import yaml
+    from backend.domain import yamlread
 
     try:
         text = path.read_bytes()[:MOST_BYTES].decode("utf-8")
-        found: Any = yaml.safe_load(text)
+        found: Any = yamlread.read_one(text)
     except FileNotFoundError:
         return {}, []
     except (OSError, UnicodeDecodeError) as error:
         return {}, [tr("keymap.unreadable", path=path, why=error)]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f"{mark.line + 1}:{mark.column + 1}" if mark else "1:1"
-        return {}, [tr("keymap.yaml", path=path, at=at, why=getattr(error, "problem", error))]
+    except yamlread.Mistake as mistake:
+        at = f"{mistake.line}:{mistake.column}"
+        return {}, [tr("keymap.yaml", path=path, at=at, why=mistake.why)]
     if found is None:
         return {}, []
     if not isinstance(found, dict):

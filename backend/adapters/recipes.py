@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
-from yaml.constructor import ConstructorError, SafeConstructor
 
+from backend.domain import yamlread
 from backend.domain.catalogue import complaints
 from backend.domain.errors import Invalid, Problem
 from backend.domain.mode import (
@@ -22,12 +21,10 @@ from backend.domain.mode import (
     VendorRecipe,
     WorkerApi,
 )
+from backend.domain.yamlread import Keys
 
-Keys = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 FORMAT = 1
-MOST_NODES = 100_000
-"""Values of one file, aliases counted each time: far above any catalogue, and bounded."""
 SECTIONS = ("version", "layouts", "vendors", "engines", "routers", "apis", "modes")
 NAMED = SECTIONS[2:]
 
@@ -38,7 +35,7 @@ class _Source:
 
     path: Path
     data: dict[str, Any]
-    lines: dict[Keys, int] = field(default_factory=dict)
+    lines: Mapping[Keys, int] = field(default_factory=dict)
 
     def problem(self, keys: Keys, reason: str) -> Problem:
         """What is wrong at `keys`, with the line of the nearest thing that is written."""
@@ -201,78 +198,15 @@ def _read(path: Path) -> _Source:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, 1, str(error)) from error
-    try:
-        root = yaml.compose(text, Loader=yaml.CSafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise _unreadable(path, line, error.problem or "no YAML") from error
-    except yaml.YAMLError as error:
-        raise _unreadable(path, 1, str(error)) from error
-    source = _Source(path, {})
-    if not isinstance(root, yaml.MappingNode):
+    found = yamlread.read_all(text)
+    for document in found:
+        if document.mistake is not None:
+            raise _unreadable(path, document.mistake.line, document.mistake.why)
+    if len(found) > 1:
+        raise _unreadable(path, found[1].line, "a second document begins here")
+    if not found or not isinstance(found[0].data, dict):
         raise _unreadable(path, 1, "must be a mapping of sections: " + ", ".join(SECTIONS))
-    source.data = _Reader(source).plain(root, ())
-    return source
-
-
-class _Reader(SafeConstructor):
-    """Plain data of a node tree, noting lines; a key written twice is a mistake."""
-
-    def __init__(self, source: _Source) -> None:
-        super().__init__()
-        self.source = source
-        self.nodes = 0
-        self.open: set[int] = set()
-
-    def plain(self, node: yaml.Node, keys: Keys) -> Any:
-        """`node` as plain data; `keys` is its path."""
-        line = node.start_mark.line + 1
-        self.nodes += 1
-        if self.nodes > MOST_NODES:
-            raise _unreadable(self.source.path, line, f"more than {MOST_NODES} values")
-        if id(node) in self.open:
-            raise _unreadable(self.source.path, line, "an anchor contains itself")
-        self.open.add(id(node))
-        try:
-            return self._plain(node, keys)
-        finally:
-            self.open.remove(id(node))
-
-    def _plain(self, node: yaml.Node, keys: Keys) -> Any:
-        self.source.lines.setdefault(keys, node.start_mark.line + 1)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.plain(n, (*keys, i)) for i, n in enumerate(node.value)]
-        if not isinstance(node, yaml.MappingNode):
-            return self._scalar(node)
-        self._no_duplicates(node)
-        self.flatten_mapping(node)
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            name = self._scalar(key_node)
-            if not isinstance(name, str):
-                line = key_node.start_mark.line + 1
-                raise _unreadable(self.source.path, line, f"the key {name!r} must be text")
-            self.source.lines[(*keys, name)] = key_node.start_mark.line + 1
-            result[name] = self.plain(value_node, (*keys, name))
-        return result
-
-    def _scalar(self, node: yaml.Node) -> Any:
-        try:
-            return self.construct_object(node, deep=True)
-        except (ConstructorError, ValueError, TypeError) as error:
-            reason = getattr(error, "problem", None) or str(error)
-            raise _unreadable(self.source.path, node.start_mark.line + 1, reason) from error
-
-    def _no_duplicates(self, node: yaml.MappingNode) -> None:
-        seen: dict[str, int] = {}
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            line = key_node.start_mark.line + 1
-            if key_node.value in seen:
-                reason = f"the key {key_node.value!r} is written twice, first on line"
-                raise _unreadable(self.source.path, line, f"{reason} {seen[key_node.value]}")
-            seen[key_node.value] = line
+    return _Source(path, found[0].data, found[0].lines)
 
 
 def _unreadable(path: Path, line: int, reason: str) -> Invalid:

@@ -25,13 +25,18 @@ def parse_deployment(data: object) -> Deployment:
             f"{_said(data)}.",
             remedy="Start from the example in the README.",
         )
-    unfit = tuple(_unfit(data, (), set()))
-    if unfit:
-        raise Invalid(*unfit)
+    refuse_unfit(data)
     try:
         return Deployment.model_validate(data)
     except ValidationError as error:
         raise Invalid(*(_problem(e, Deployment) for e in error.errors())) from None
+
+
+def refuse_unfit(data: object) -> None:
+    """Raises Invalid (`structure.text`) for every text that no process can be started with."""
+    unfit = tuple(_unfit(data, (), set()))
+    if unfit:
+        raise Invalid(*unfit)
 
 
 def _unfit(value: object, at: tuple[int | str, ...], seen: set[int]) -> Iterator[Problem]:

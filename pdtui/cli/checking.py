@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +12,26 @@ from pdtui.cli.common import Options, ask, print_json
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
+    from pdtui.cli.files import Part
 
 Answer = dict[str, Any]
 REFUSED, UNREADABLE = 1, 2
-_BEGIN = re.compile(r"^---(?=\s|$)", re.M)
+NO_FILE = ("file.unreadable", "file.empty", "file.too_large")
 _COUNTED = ("refused", "warning", "unverified")
 
 
-@dataclass(frozen=True)
-class Part:
-    """One document of a file: its data, or the answer that says why there is none."""
-
-    data: object = None
-    broken: Answer | None = None
-
-
-def run(options: Options, file: Path, *, json: bool, every: bool) -> int:
+def run(
+    options: Options, files: Sequence[Path], *, json: bool, every: bool, recursive: bool = False
+) -> int:
     """Judge and print; the exit code: 2 when some document could not be read, 1 when one is
-    refused, else 0. Raises Invalid for a file that cannot be read at all."""
-    parts = list(read_parts(file))
+    refused, else 0. Raises Invalid when no file of them holds a document at all."""
+    from backend.domain.errors import Invalid
+    from pdtui.cli.files import read_parts
+
+    parts = read_parts(files, recursive=recursive)
+    lost = [p.problem for p in parts if p.problem is not None and p.problem.rule in NO_FILE]
+    if lost and len(lost) == len(parts):
+        raise Invalid(*lost)
     answers = _judged(options, parts, every=every)
     verdicts = [v for a in answers for v in a["verdicts"]]
     skipped = sorted({s for a in answers for s in a["skipped"]})
@@ -44,53 +42,6 @@ def run(options: Options, file: Path, *, json: bool, every: bool) -> int:
     if any(a.get("unreadable") for a in answers):
         return UNREADABLE
     return REFUSED if any(v["verdict"] == "refused" for v in verdicts) else 0
-
-
-def read_parts(file: Path) -> Iterator[Part]:
-    """The documents of a file, `-` for stdin. Raises Invalid when it cannot be opened."""
-    from backend.domain.errors import Invalid
-    from pdtui.cli.files import read_text
-
-    text = read_text(file)
-    found = [part for piece in _pieces(text) if (part := _parsed(file, *piece)) is not None]
-    if not found:
-        raise Invalid.of(
-            "file.empty",
-            f"{file} holds no document.",
-            values={"file": str(file)},
-            remedy="Start from the example in the README.",
-        )
-    yield from found
-
-
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Each document's text and the lines before it: a marker at a line's start begins one."""
-    starts = [0, *(m.start() for m in _BEGIN.finditer(text)), len(text)]
-    for start, end in pairwise(starts):
-        if end > start:
-            yield text.count("\n", 0, start), text[start:end]
-
-
-def _parsed(file: Path, line: int, text: str) -> Part | None:
-    import yaml
-
-    from backend.domain.errors import Problem
-    from pdtui.cli.files import load_all
-
-    try:
-        found = load_all(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        at = line + (mark.line + 1 if mark else 1)
-        why = getattr(error, "problem", None) or "it is not YAML"
-        problem = Problem(
-            rule="file.yaml",
-            message=f"{file} is not readable YAML at line {at}: {why}.",
-            values={"file": str(file), "line": at},
-            remedy="Correct that line; a tab or a missing quote is the usual cause.",
-        )
-        return Part(broken=_unreadable([problem.model_dump(mode="json")]))
-    return Part(found[0]) if found else None
 
 
 def _unreadable(verdicts: list[Any]) -> Answer:
@@ -114,14 +65,8 @@ def _judged(options: Options, parts: list[Part], *, every: bool) -> list[Answer]
 async def _asked(client: HttpClient, part: Part, *, every: bool) -> Answer:
     from backend.domain.errors import Invalid
 
-    if part.broken is not None:
-        return part.broken
     try:
-        if not isinstance(part.data, dict):
-            from backend.domain.documents import parse_deployment
-
-            parse_deployment(part.data)  # says what it is instead
-        return _named(part, await client.check(part.data, every=every))  # type: ignore[arg-type]
+        return _named(part, _only_read(part) or await client.check(part.data, every=every))
     except Invalid as error:
         return _named(part, _unreadable([p.model_dump(mode="json") for p in error.problems]))
 
@@ -129,20 +74,32 @@ async def _asked(client: HttpClient, part: Part, *, every: bool) -> Answer:
 def _alone(check: Callable[..., Answer], part: Part, *, every: bool) -> Answer:
     from backend.domain.errors import Invalid
 
-    if part.broken is not None:
-        return part.broken
     try:
-        return _named(part, check(part.data, every=every))
+        return _named(part, _only_read(part) or check(part.data, every=every))
     except Invalid as error:
         return _named(part, _unreadable([p.model_dump(mode="json") for p in error.problems]))
 
 
+def _only_read(part: Part) -> Answer | None:
+    """The answer for what no rule judges: kinds without rules. Raises Invalid."""
+    from backend.domain.errors import Invalid
+    from backend.domain.kinds import kind_of, parse
+
+    if part.problem is not None:
+        raise Invalid(part.problem)
+    if kind_of(part.data) == "Deployment":
+        return None
+    parse(part.data)
+    return {"verdicts": [], "skipped": []}
+
+
 def _named(part: Part, answer: Answer) -> Answer:
-    """The answer, each verdict with the name of the document it is about."""
-    metadata = part.data.get("metadata") if isinstance(part.data, dict) else None
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if isinstance(name, str):
-        answer["verdicts"] = [{**v, "document": name} for v in answer["verdicts"]]
+    """The answer, each verdict with the name of the document it is about and where it stands."""
+    more: Answer = {"file": str(part.file)}
+    if part.name:
+        more["document"] = part.name
+    for v in answer["verdicts"]:
+        v.update(more | {"line": part.line(v["path"])})
     return answer
 
 
@@ -150,7 +107,8 @@ def _print(verdicts: list[Any], skipped: list[str], documents: int) -> None:
     for v in verdicts:
         of = f"{v['document']}: " if documents > 1 and v.get("document") else ""
         message, remedy = words(v)
-        typer.echo(f"{v['verdict']:<10}  {of}{v['path'] or '-'}: {message}  [{v['rule']}]")
+        where = v["path"] or f"line {v['line']}"
+        typer.echo(f"{v['verdict']:<10}  {of}{where}: {message}  [{v['rule']}]")
         if remedy:
             typer.echo(f"{'':<12}{remedy}")
     for what in skipped:
@@ -169,5 +127,5 @@ def words(verdict: dict[str, Any]) -> tuple[str, str]:
     language = current()
     if language not in LANGUAGES:
         return verdict["message"], verdict["remedy"]
-    problem = Problem.model_validate({k: v for k, v in verdict.items() if k != "document"})
+    problem = Problem.model_validate(verdict)
     return say(problem, language)

@@ -1,73 +1,135 @@
-"""Reading documents from files: a broken or hostile one is told by its line and harms nothing."""
+"""Documents in files and folders: a broken one is told by file and line, and hides no other."""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Hashable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from backend.domain.errors import Invalid
+from backend.domain import yamlread
+from backend.domain.errors import Invalid, Problem
 
 MOST_BYTES = 4 << 20
-MOST_NODES = 200_000
-"""Values of a document once every alias is written out."""
+SUFFIXES = (".yaml", ".yml", ".json")
+STDIN = Path("-")
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One document of a file, or the problem that stands where one should be."""
+
+    file: Path
+    document: yamlread.Document = field(default_factory=yamlread.Document)
+    problem: Problem | None = None
+
+    @property
+    def data(self) -> Any:
+        """The document's plain data."""
+        return self.document.data
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`, or empty where there is no such text."""
+        metadata = self.data.get("metadata") if isinstance(self.data, dict) else None
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return name if isinstance(name, str) else ""
+
+    def at(self, path: str = "") -> str:
+        """Where `path` (`spec.parameters[3]`) is written: `chat.yaml:12`."""
+        return f"{self.file}:{self.line(path)}"
+
+    def line(self, path: str = "") -> int:
+        """The line of `path`, or of the nearest part that holds it."""
+        keys = tuple(int(n) if n else word for word, n in _STEP.findall(path))
+        return self.document.line_of(keys)
+
+
+def read_parts(paths: Sequence[Path], *, recursive: bool = False) -> list[Part]:
+    """Every document of files and folders (their `SUFFIXES` files, by name), `-` for stdin.
+
+    What cannot be read is a part with its problem (`file.unreadable`, `file.too_large`,
+    `file.empty`, `file.yaml`). Raises nothing.
+    """
+    return [part for path in paths for part in _of_path(path, recursive)]
 
 
 def read_documents(path: Path) -> list[Any]:
-    """The YAML or JSON documents of a file, `-` for stdin.
+    """The documents of one file, `-` for stdin. Raises Invalid with every problem of it."""
+    parts = read_parts([path])
+    problems = [p.problem for p in parts if p.problem is not None]
+    if problems:
+        raise Invalid(*problems)
+    return [p.data for p in parts]
 
-    Raises Invalid (`file.unreadable`, `file.yaml`, `file.too_large`, `file.empty`) naming the file
-    and, where there is one, the line.
-    """
+
+def _of_path(path: Path, recursive: bool) -> Iterator[Part]:
+    if path == STDIN or not path.is_dir():
+        yield from _of_file(path)
+        return
     try:
-        found = load_all(read_text(path))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        why = getattr(error, "problem", None) or "it is not YAML"
-        raise Invalid.of(
-            "file.yaml",
-            f"{path} is not readable YAML{at}: {why}.",
-            values={"file": str(path), "line": mark.line + 1 if mark else 0},
-            remedy="Correct that line; a tab or a missing quote is the usual cause.",
-        ) from None
+        found = sorted(path.rglob("*") if recursive else path.iterdir())
+    except OSError as error:
+        yield Part(path, problem=_cannot(path, str(error)))
+        return
+    files = [
+        f
+        for f in found
+        if f.suffix in SUFFIXES
+        and not any(p.startswith(".") for p in f.relative_to(path).parts)
+        and f.is_file()
+    ]
+    if not files:
+        yield Part(path, problem=Problem(
+            rule="file.empty",
+            message=f"{path} holds no {', '.join(SUFFIXES)} file.",
+            values={"file": str(path)},
+            remedy="Name files, or add --recursive for folders in it.",
+        ))  # fmt: skip
+    for file in files:
+        yield from _of_file(file)
+
+
+def _of_file(path: Path) -> Iterator[Part]:
+    try:
+        text = read_text(path)
+    except Invalid as error:
+        yield from (Part(path, problem=p) for p in error.problems)
+        return
+    found = yamlread.read_all(text)
     if not found:
-        raise Invalid.of(
-            "file.empty",
-            f"{path} holds no document.",
+        yield Part(path, problem=Problem(
+            rule="file.empty",
+            message=f"{path} holds no document.",
             values={"file": str(path)},
             remedy="Start from the example in the README.",
-        )
-    return found
+        ))  # fmt: skip
+    for document in found:
+        mistake = document.mistake
+        yield Part(path, document, None if mistake is None else _no_yaml(path, mistake))
 
 
-def load_all(text: str) -> list[Any]:
-    """Every document of a text that is not empty. Raises yaml.YAMLError, also for a key written
-    twice and for aliases that write out to more than `MOST_NODES` values."""
-    found = [d for d in yaml.load_all(text, Loader=_Loader) if d is not None]
-    sizes: dict[int, int] = {}
-    if sum(_nodes(d, sizes) for d in found) > MOST_NODES:
-        raise yaml.constructor.ConstructorError(
-            problem=f"it is more than {MOST_NODES} values once its aliases are written out"
-        )
-    return [_joined(d) for d in found]
+def _no_yaml(path: Path, mistake: yamlread.Mistake) -> Problem:
+    return Problem(
+        rule="file.yaml",
+        message=f"{path} is not readable YAML at line {mistake.line}, column {mistake.column}: "
+        f"{mistake.why}.",
+        values={"file": str(path), "line": mistake.line},
+        remedy="Correct that line; a tab or a missing quote is the usual cause.",
+    )
 
 
 def read_text(path: Path) -> str:
     """The text of a file, `-` for stdin. Raises Invalid (`file.unreadable`, `file.too_large`)."""
     try:
-        raw = sys.stdin.buffer.read(MOST_BYTES + 1) if str(path) == "-" else _bytes(path)
-        text = raw.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Invalid.of(
-            "file.unreadable",
-            f"{path} cannot be read: {error}.",
-            values={"file": str(path)},
-            remedy="Check the path, its permissions, and that it is UTF-8.",
-        ) from None
+        raw = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else _bytes(path)
+        text = raw.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise Invalid(_cannot(path, str(error))) from None
     if len(raw) > MOST_BYTES:
         raise Invalid.of(
             "file.too_large",
@@ -78,51 +140,15 @@ def read_text(path: Path) -> str:
     return text
 
 
+def _cannot(path: Path, why: str) -> Problem:
+    return Problem(
+        rule="file.unreadable",
+        message=f"{path} cannot be read: {why}.",
+        values={"file": str(path)},
+        remedy="Check the path, its permissions, and that it is UTF-8.",
+    )
+
+
 def _bytes(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(MOST_BYTES + 1)
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that is written twice in one mapping: the first would silently be lost."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is written twice", key_node.start_mark
-                )
-            if isinstance(key, Hashable):
-                seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def _nodes(value: Any, sizes: dict[int, int]) -> int:
-    """How many values this is with aliases written out; each shared part is counted once."""
-    if not isinstance(value, dict | list):
-        return 1
-    known = sizes.get(id(value))
-    if known is not None:
-        return known
-    sizes[id(value)] = MOST_NODES + 1  # an alias to what holds it: endless
-    inner = value.values() if isinstance(value, dict) else value
-    total = 1 + sum(_nodes(v, sizes) for v in inner)
-    sizes[id(value)] = total
-    return total
-
-
-def _joined(value: Any) -> Any:
-    """The value with the surrogate pairs of JSON's `\\ud83c\\udf89` joined to one character."""
-    if isinstance(value, str):
-        if value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value):
-            return value
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_joined(k): _joined(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_joined(v) for v in value]
-    return value

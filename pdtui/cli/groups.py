@@ -120,16 +120,21 @@ def apply(
 @guarded
 def check(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="YAML or JSON, - for stdin.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="YAML or JSON, files or folders, - for stdin.")
+    ],
     json: Json = False,
     every: Annotated[
         bool, typer.Option("--all", help="Also list the rules that found nothing.")
+    ] = False,
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-R", help="Folders in the folders too.")
     ] = False,
 ) -> None:
     """Judge deployments without saving. Exit code 1 when anything is refused, 2 when unreadable."""
     from pdtui.cli.checking import run
 
-    code = run(context.obj, file, json=json, every=every)
+    code = run(context.obj, files, json=json, every=every, recursive=recursive)
     if code:
         raise typer.Exit(code)
 

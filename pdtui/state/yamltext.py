@@ -3,28 +3,57 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
+from backend.domain import yamlread
+
 
 def dump(document: Mapping[str, Any]) -> str:
-    """A document as YAML, in its own order."""
-    return yaml.safe_dump(
-        _plain(document), sort_keys=False, allow_unicode=True, default_flow_style=False
+    """A document as YAML, in its own order; text that YAML 1.2 takes for a number is quoted."""
+    return yaml.dump(
+        _plain(document),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=100,
     )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes no anchors, and quotes what another reader might take for something else."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if yamlread.NUMBER.fullmatch(text):
+        style = "'"
+    elif any(c in _BREAKS for c in text):
+        style = '"'
+    elif _LINES.fullmatch(text):
+        style = "|"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_BREAKS = "\x85\u2028\u2029\r"
+_LINES = re.compile(r"(?:[^\s][ -~]*[!-~]\n)+(?:[^\s][ -~]*[!-~])?")
+"""Plain lines that a block shows as they are."""
+_Dumper.add_representer(str, _text)
 
 
 def load(text: str) -> Any:
     """What a text says. Raises ValueError naming line and column."""
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        why = getattr(error, "problem", None) or str(error)
-        where = f"{mark.line + 1}:{mark.column + 1}: " if mark else ""
-        raise ValueError(f"{where}{why}") from None
+        return yamlread.read_one(text)
+    except yamlread.Mistake as mistake:
+        raise ValueError(str(mistake)) from None
 
 
 def diff(before: Mapping[str, Any] | None, after: Mapping[str, Any], context: int = 2) -> list[str]:

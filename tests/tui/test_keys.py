@@ -36,7 +36,7 @@ def test_every_command_with_a_key_is_on_the_page() -> None:
         ("- f6\n", {}, ["must map command ids to keys"]),
         ("groups.restart: [f6\n", {}, ["keys.yaml:2:1"]),
         ("groups.restart: 5\nlog.search: f3\n", {"log.search": "f3"}, ["groups.restart needs"]),
-        ("groups.restart: no\n", {}, ["not False"]),
+        ("groups.restart: true\n", {}, ["not True"]),
     ],
 )  # fmt: skip
 def test_a_file_of_keys_is_read_line_by_line(
