@@ -217,7 +217,7 @@ class _Builder(SafeConstructor):
             return text
         if kind == "bool" and text.casefold() not in ("true", "false"):
             return text
-        if kind == "str" and not node.style and NUMBER.fullmatch(text):
+        if kind == "str" and not getattr(node, "style", None) and NUMBER.fullmatch(text):
             kind, node = "float", yaml.ScalarNode(f"{_TAG}float", text, node.start_mark)
         if kind == "str":
             return _joined(text)
