@@ -79,6 +79,7 @@ class HostWatch:
         self._on_change, self._pace, self._files = on_change, pace or Pace(), files
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._wake: dict[str, asyncio.Event] = {}
+        self._looks: dict[str, asyncio.Task[None]] = {}
         self._looked: dict[str, float] = {}
         self._acted: dict[str, float] = {}
         self._sights: dict[str, HostSight] = {}
@@ -122,29 +123,53 @@ class HostWatch:
         self._sights[host] = replace(sight, statuses=statuses, facts=facts)
         self._on_change(host)
 
-    async def look(self, name: str) -> HostSight:
-        """Look at one host's facts now. Never raises for what a host does: the sight says it."""
-        host = self._store.hosts[name]
+    async def look(self, name: str, *, anew: bool = False) -> HostSight:
+        """Look at one host's facts now. Never raises for what a host does: the sight says it.
+
+        Callers share the look that is under way; with `anew` one that began before the call does
+        not count.
+        """
+        running = self._looks.get(name)
+        if anew and running is not None:
+            await asyncio.wait({running})
+            running = self._looks.get(name)  # it began after the call
+        if running is None:
+            running = asyncio.create_task(self._look(name), name=f"look at {name}")
+            self._looks[name] = running
+            running.add_done_callback(lambda task: self._look_done(name, task))
+        await asyncio.shield(running)
+        return self.sight(name)
+
+    async def _look(self, name: str) -> None:
+        host = self._store.hosts.get(name)
+        if host is None:
+            return
+        began = time.monotonic()
         try:
             facts = await look(self._pool, host, files=self._files())
         except PdError as error:
             self._failed(name, error)
         else:
-            self._looked[name] = time.monotonic()
+            self._looked[name] = began
             self._seen(name, facts=facts)
-        return self.sight(name)
+
+    def _look_done(self, name: str, task: asyncio.Task[None]) -> None:
+        if self._looks.get(name) is task:
+            del self._looks[name]
 
     async def look_at(self, names: Iterable[str], max_age_s: float = 0.0) -> None:
         """Look at several hosts at once, save those looked at less than `max_age_s` ago."""
         now = time.monotonic()
         due = [n for n in names if now - self._looked.get(n, -1e9) >= max_age_s]
-        await asyncio.gather(*(self.look(n) for n in due if n in self._store.hosts))
+        anew = max_age_s <= 0
+        await asyncio.gather(*(self.look(n, anew=anew) for n in due if n in self._store.hosts))
 
     async def close(self) -> None:
-        """End every watching task."""
-        for task in self._tasks.values():
+        """End every watching task, and the looks under way."""
+        tasks = [*self._tasks.values(), *self._looks.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._tasks.clear()
 
     async def _watch(self, name: str) -> None:

@@ -34,7 +34,10 @@ if command -v nvidia-smi >/dev/null 2>&1; then
   said=$(bounded 12 nvidia-smi {QUERY} 2>&1)
   code=$?
   printf '%s\n== status %s\n' "$said" "$code"
-  if printf '%s\n' "$said" | grep -q '^[0-9][0-9]*, '; then
+  case "
+$said" in *"
+"[0-9]*", "*) known=1 ;; *) known= ;; esac
+  if [ -n "$known" ]; then
     part nvidia-more
     bounded 5 nvidia-smi {MORE} 2>/dev/null
     part nvidia-uses

@@ -33,10 +33,16 @@ bounded() {{ # SECONDS COMMAND...: with a deadline of its own, where the host ca
   if command -v timeout >/dev/null 2>&1; then timeout -k 1 "$s" "$@"; else "$@"; fi
 }}
 part() {{ printf '\n{SECTION}%s\n' "$1"; }}
+one() {{ # FILE: its only line, without a process for it; no file of numbers in /proc/sys, of which
+  # a shell that reads byte by byte sees one digit
+  line=
+  {{ IFS= read -r line <"$1"; }} 2>/dev/null
+  printf '%s\n' "$line"
+}}
 part boot
 echo "$BOOT"
 part hostname
-cat /proc/sys/kernel/hostname
+one /proc/sys/kernel/hostname
 part ssh
 echo "${{SSH_CONNECTION:-}}"
 part home
@@ -48,8 +54,7 @@ done
 part ephemeral
 cat /proc/sys/net/ipv4/ip_local_port_range
 part tcp
-cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
-  awk '$4 == "0A" {{ n = split($2, a, ":"); print a[n] }}'
+awk '$4 == "0A" {{ n = split($2, a, ":"); print a[n] }}' /proc/net/tcp /proc/net/tcp6 2>/dev/null
 part ip
 if command -v ip >/dev/null 2>&1; then
   bounded 5 ip -d -j addr 2>/dev/null || bounded 5 ip -j addr 2>/dev/null

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from backend.adapters.models import ModelReader
@@ -19,18 +20,31 @@ from backend.reconcile.world import World
 READ_S = 15.0
 """Seconds for reading all models of all hosts; what has not answered by then is unknown."""
 AT_ONCE = 16
+STANDS_S = 30.0
+"""How long what a host said of a model is taken for true: a form that is being written is judged
+over and over. What led to a refusal is asked again, for a person will now go and mend it."""
+MOST_KEPT = 4096
+
+Wanted = tuple[str, str, str, str, str]
+"""Host, model, its revision, the engine's program, and where the hub's cache is."""
 
 
 class Checking:
     """Asks the rules. Reading hosts never makes a check fail: it makes it know less."""
 
-    def __init__(self, world: World, reader: ModelReader) -> None:
-        self._world, self._reader = world, reader
+    def __init__(
+        self, world: World, reader: ModelReader, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._world, self._reader, self._clock = world, reader, clock
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._kept: dict[tuple[Wanted, str], tuple[float, ModelSeen, str]] = {}
 
     async def check(self, document: Deployment, *, every: bool = False) -> tuple[Problem, ...]:
         """Every finding about a document, worst first; with `every` what is fine too."""
-        return judge(document, await self.known(document), every=every)
+        found = judge(document, await self.known(document), every=every)
+        if any(p.verdict == "refused" for p in found):
+            self._kept.clear()
+        return found
 
     async def known(self, document: Deployment) -> Known:
         """What there is to judge `document` by."""
@@ -53,20 +67,30 @@ class Checking:
     async def _one(
         self,
         known: Known,
-        wanted: tuple[str, str, str, str, str],
+        wanted: Wanted,
         models: dict[tuple[str, str], ModelSeen],
         versions: dict[tuple[str, str], str],
     ) -> None:
-        name, model, revision, program, cache = wanted
-        host = known.entries[name]
-        async with self._slots:
-            models[name, model] = await self._reader.read(
-                host, model, revision=revision, hub_cache=cache
-            )
-            if host.runtime == "process" and program:
-                version = await self._reader.version(host, program)
-                if version:
-                    versions[name, program] = version
+        name, model, _, program, _ = wanted
+        key = (wanted, known.entries[name].model_dump_json())
+        kept = self._kept.get(key)
+        if kept is None or self._clock() - kept[0] >= STANDS_S:
+            async with self._slots:
+                kept = (self._clock(), *await self._read(known.entries[name], wanted))
+            if kept[1].state != "unknown":
+                if len(self._kept) >= MOST_KEPT:
+                    self._kept.clear()
+                self._kept[key] = kept
+        models[name, model] = kept[1]
+        if kept[2]:
+            versions[name, program] = kept[2]
+
+    async def _read(self, host: Host, wanted: Wanted) -> tuple[ModelSeen, str]:
+        _, model, revision, program, cache = wanted
+        seen = await self._reader.read(host, model, revision=revision, hub_cache=cache)
+        if host.runtime != "process" or not program:
+            return seen, ""
+        return seen, await self._reader.version(host, program)
 
     def _hosts(self, group: str) -> Known:
         """The inventory as it was last seen."""
@@ -94,12 +118,12 @@ class Checking:
         )
 
 
-def _reads(subject: Subject) -> Iterable[tuple[str, str, str, str, str]]:
-    """What to read: host, model, its revision, the engine's program, and where the hub's cache is.
+def _reads(subject: Subject) -> Iterable[Wanted]:
+    """What to read.
 
     Hosts that were not seen answering are not asked: they would make a save wait.
     """
-    wanted: dict[tuple[str, str, str], tuple[str, str, str, str, str]] = {}
+    wanted: dict[tuple[str, str, str], Wanted] = {}
     compared = subject.mode is not None and "engine_version" in subject.mode.pairing.handshake
     for side in subject.sides:
         program = side.program if compared else ""

@@ -104,7 +104,7 @@ class Hosts:
     async def look(self, name: str) -> HostView:
         """Look at the host now. Raises NotFound."""
         self._pictures.host(name)
-        await self._watch.look(name)
+        await self._watch.look(name, anew=True)
         self._watch.hint(name)
         return self._pictures.host(name)
 

@@ -10,22 +10,53 @@ from backend.domain.instance import ProcessStatus
 from backend.steps.common import LIB
 
 _AWK = r"""
-# run records, then stat lines: the supervisors and the living members of the recorded sessions
-match($0, /^[^ :]+\/run:(pid|sup)=[0-9]+$/) {
-  split($0, a, ":"); split(a[2], b, "=")
-  if (b[1] == "pid") { d = a[1]; sub(/\/run$/, "", d); dir[b[2]] = d } else sup[b[2]] = 1
-  next
+# The newest run of each instance, and its supervisor, by their own numbers. The whole of /proc is
+# gone through only where a leader has ended and nobody has seen the last of its session yet.
+function fields(line) {
+  if (!match(line, /\) [A-Za-z] [-0-9 ]+$/)) return 0
+  split(substr(line, RSTART + 2), f, " ")
+  return f[1] != "Z" && f[1] != "X"
 }
-match($0, /\) [A-Za-z] [-0-9 ]+$/) {
-  split(substr($0, RSTART + 2), f, " ")
-  if (f[1] == "Z" || f[1] == "X") next
-  if ($1 in sup) print "S", $1, f[20]
-  k = (f[4] in dir) ? f[4] : ((f[3] in dir) ? f[3] : "")
-  if (k == "") next
-  if (k == $1) led[k] = 1
-  n++; pid[n] = $1; key[n] = k; start[n] = f[20]
+function lives(pid,   file, line, last) {
+  if (pid + 0 <= 0) return 0
+  file = "/proc/" pid "/stat"
+  while ((getline line < file) > 0) last = line
+  close(file)
+  return fields(last)
 }
-END { for (i = 1; i <= n; i++) print "P", pid[i], key[i], start[i], (key[i] in led), dir[key[i]] }
+function gone(run,   file, line, found) {
+  file = run "/gone"
+  found = (getline line < file) >= 0
+  close(file)
+  return found
+}
+match($0, /^[^ :]+\/run:/) {
+  run = substr($0, 1, RLENGTH - 5); text = substr($0, RLENGTH + 1)
+  at = index(text, "=")
+  split(run, d, "/")
+  if (substr(d[2], 2) + 0 > newest[d[1]] + 0) newest[d[1]] = substr(d[2], 2)
+  said[run, substr(text, 1, at - 1)] = substr(text, at + 1)
+}
+END {
+  for (i in newest) {
+    run = i "/g" newest[i]
+    if (said[run, "boot"] != boot) continue
+    if (lives(said[run, "sup"])) print "S", said[run, "sup"], f[20]
+    pid = said[run, "pid"]
+    if (lives(pid) && f[20] == said[run, "start"]) print "P", pid, pid, f[20], 1, run
+    else if (pid + 0 > 0 && !gone(run)) { ended[pid] = run; some = 1 }
+  }
+  all = "cat /proc/[0-9]*/stat 2>/dev/null"
+  while (some && (all | getline line) > 0) {
+    if (!fields(line)) continue
+    k = (f[4] in ended) ? f[4] : ((f[3] in ended) ? f[3] : "")
+    if (k == "") continue
+    split(line, w, " ")
+    if (k == w[1]) led[k] = 1
+    n++; pids[n] = w[1]; key[n] = k; start[n] = f[20]
+  }
+  for (j = 1; j <= n; j++) print "P", pids[j], key[j], start[j], (key[j] in led), ended[key[j]]
+}
 """
 
 DUMP = (
@@ -36,8 +67,8 @@ dump() { # WHICH: every fact about the instance directories that match
   set +f
   for g in $1/g[0-9]*/; do if [ -d "$g" ]; then echo "G ${g%/}"; fi; done
   grep -H '' $1/claim $1/g[0-9]*/run $1/g[0-9]*/exit /dev/null 2>/dev/null | sed 's/^/F /'
-  { grep -H '' $1/g[0-9]*/run /dev/null; cat /proc/[0-9]*/stat; } 2>/dev/null |
-    awk '"""
+  grep -H '' $1/g[0-9]*/run /dev/null 2>/dev/null |
+    awk -v boot="$BOOT" '"""
     + _AWK
     + r"""' | while read -r t p k s led d; do
     case $t in S) echo "S $p $k"; continue ;; esac

@@ -15,6 +15,7 @@ from pathlib import Path
 from asyncssh.config import ConfigParseError
 
 from backend.adapters.ssh.config import config_files, route
+from backend.adapters.ssh.parsed import included
 from backend.domain.host import NAME, Host
 from backend.domain.views import SshAlias
 
@@ -63,12 +64,9 @@ def _names(file: Path, depth: int) -> Iterator[str]:
 
 
 def _included(patterns: Iterable[str]) -> Iterator[Path]:
-    """Files of an `Include`: a relative one counts from `~/.ssh`, as ssh has it."""
+    """Files of an `Include`."""
     for pattern in patterns:
-        path = Path(pattern).expanduser()
-        base = Path(path.anchor) if path.anchor else Path("~/.ssh").expanduser()
-        rest = str(path.relative_to(path.anchor)) if path.anchor else str(path)
-        yield from sorted(p for p in base.glob(rest) if p.is_file())
+        yield from included(pattern)
 
 
 def entry_name(alias: str, taken: Iterable[str] = ()) -> str:

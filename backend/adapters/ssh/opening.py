@@ -15,6 +15,7 @@ from backend.adapters.ssh.errors import explain, passphrase_needed, through_jump
 from backend.adapters.ssh.hostkeys import HostKeys, KeyCheck, KeyChecker
 from backend.adapters.ssh.identities import Identities
 from backend.adapters.ssh.link import Connected, shut
+from backend.adapters.ssh.parsed import Parsed
 from backend.domain.errors import HostError, Invalid
 from backend.domain.host import Host
 
@@ -53,6 +54,7 @@ class Opener:
         self._overall = asyncio.Semaphore(OVERALL)
         self.shown: dict[str, tuple[str, int, asyncssh.SSHKey]] = {}
         self.identities = Identities()
+        self._parsed = Parsed()
 
     async def open(self, host: Host) -> Connected:
         """Connect to `host`, through its jump hosts, whose connections the pool shares.
@@ -61,7 +63,7 @@ class Opener:
         as it is, for the caller to decide on another try.
         """
         files = config_files(self._ssh_config)
-        way = await asyncio.to_thread(route, host, files)
+        way = await asyncio.to_thread(route, host, files, self._parsed)
         if not way.hops:
             return Connected(await self._connect(host, way, None, None))
         hop = self._hop(host, way.hops)

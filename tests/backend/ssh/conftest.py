@@ -34,6 +34,7 @@ class Machine:
     forwarding: bool = True
     drop_first: int = 0
     tcp_dialled: int = 0
+    file_sessions: int = 0
     more_keys: list[asyncssh.SSHKey] = field(default_factory=list)
     port: int = 0
     path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -96,6 +97,7 @@ class Machine:
             await asyncio.sleep(0.01)
 
     def _sftp(self, chan: asyncssh.SSHServerChannel[bytes]) -> asyncssh.SFTPServer:
+        self.file_sessions += 1
         return asyncssh.SFTPServer(chan, chroot=os.fsencode(self.home))
 
     async def _process(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
