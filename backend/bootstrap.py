@@ -13,8 +13,10 @@ from backend.adapters.recipes import builtin_path, load_catalogue
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.mode import Catalogue
 from backend.observe.doctor import Doctor
+from backend.observe.effectiveness import Effectiveness
 from backend.observe.health import HealthWatch
 from backend.observe.hosts import HostWatch
+from backend.observe.metrics import MetricsWatch
 from backend.observe.registry import RegistryWatch
 from backend.paths import Paths
 from backend.reconcile.reconciler import Reconciler
@@ -27,6 +29,7 @@ from backend.services.choices import Choices
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
+from backend.services.watching import Watching
 from backend.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -55,7 +58,7 @@ async def build(paths: Paths, settings: Settings | None = None) -> AsyncIterator
         stack.push_async_callback(http.close)
         backend = _wire(paths, settings, store, pool, http, lambda: catalogue)
         world = backend.world
-        for watch in (world.hosts, world.health, world.registry):
+        for watch in (world.hosts, world.health, world.registry, world.metrics):
             stack.push_async_callback(watch.close)
         stack.push_async_callback(backend.reconciler.close)
         stack.push_async_callback(backend.pictures.close)
@@ -67,25 +70,67 @@ async def build(paths: Paths, settings: Settings | None = None) -> AsyncIterator
         yield backend
 
 
+class _Hooks:
+    """What the watches call when something changed; nothing before the backend is whole."""
+
+    def __init__(self) -> None:
+        self.backend: Backend | None = None
+
+    def host_changed(self, name: str) -> None:
+        """A host, or a process on it."""
+        if self.backend is not None:
+            self.backend.reconciler.hint_host(name)
+            self.backend.pictures.host_changed(name)
+
+    def group_changed(self, name: str) -> None:
+        """A group's health or registry: its loop looks too."""
+        if self.backend is not None:
+            self.backend.reconciler.hint(name)
+            self.backend.pictures.group_changed(name)
+
+    def page_read(self, name: str) -> None:
+        """A metrics page of one of a group's instances."""
+        if self.backend is not None:
+            self.backend.watching.effectiveness.look(name)
+
+    def seen(self, name: str) -> None:
+        """What watching found of a group: only its view changes."""
+        if self.backend is not None:
+            self.backend.pictures.group_changed(name)
+
+
 def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ignore[no-untyped-def]
-    runtime = ContainerRuntime(pool, owner=store.id)
-    late: dict[str, Backend] = {}
-
-    def host_changed(name: str) -> None:
-        if "backend" in late:
-            late["backend"].reconciler.hint_host(name)
-            late["backend"].pictures.host_changed(name)
-
-    def group_changed(name: str) -> None:
-        if "backend" in late:
-            late["backend"].reconciler.hint(name)
-            late["backend"].pictures.group_changed(name)
-
-    hosts = HostWatch(
-        store, pool, runtime, host_changed, settings.pace, lambda: catalogue().host_files
+    hooks = _Hooks()
+    world = _world(settings, store, pool, http, catalogue, hooks)
+    reconciler = Reconciler(world)
+    bus = Bus()
+    watching = Watching(store, Effectiveness(store, world.metrics, catalogue, hooks.seen))
+    pictures = Pictures(reconciler, bus, watching)
+    groups = Groups(reconciler, pictures, Checking(world, world.models))
+    hooks.backend = Backend(
+        paths=paths,
+        settings=settings,
+        store=store,
+        world=world,
+        reconciler=reconciler,
+        pictures=pictures,
+        bus=bus,
+        groups=groups,
+        hosts=Hosts(reconciler, pictures, pool),
+        caches=Caches(reconciler, groups),
+        choices=Choices(world),
+        watching=watching,
     )
+    return hooks.backend
+
+
+def _world(settings, store, pool, http, catalogue, hooks: _Hooks) -> World:  # type: ignore[no-untyped-def]
+    runtime = ContainerRuntime(pool, owner=store.id)
     defaults = settings.defaults
-    world = World(
+    hosts = HostWatch(
+        store, pool, runtime, hooks.host_changed, settings.pace, lambda: catalogue().host_files
+    )
+    return World(
         store=store,
         runtime=runtime,
         http=http,
@@ -98,27 +143,12 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
             ifname=defaults.kv_transfer_ifname,
         ),
         models=ModelReader(pool),
-        health=HealthWatch(store, http, pool, group_changed, settings.health_pace),
-        registry=RegistryWatch(store, http, group_changed),
+        health=HealthWatch(store, http, pool, hooks.group_changed, settings.health_pace),
+        registry=RegistryWatch(store, http, hooks.group_changed),
+        metrics=MetricsWatch(
+            store, http, lambda: catalogue().series, hooks.page_read, settings.metrics_pace
+        ),
         catalogue=catalogue,
         defaults=defaults,
         timers=settings.timers,
     )
-    reconciler = Reconciler(world)
-    bus = Bus()
-    pictures = Pictures(reconciler, bus)
-    groups = Groups(reconciler, pictures, Checking(world, world.models))
-    backend = late["backend"] = Backend(
-        paths=paths,
-        settings=settings,
-        store=store,
-        world=world,
-        reconciler=reconciler,
-        pictures=pictures,
-        bus=bus,
-        groups=groups,
-        hosts=Hosts(reconciler, pictures, pool),
-        caches=Caches(reconciler, groups),
-        choices=Choices(world),
-    )
-    return backend

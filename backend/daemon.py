@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import uvicorn
 
@@ -28,6 +28,7 @@ from backend.domain.decide import Timers
 from backend.domain.errors import Conflict, Invalid, PdError
 from backend.domain.host import DEFAULT_PORTS
 from backend.logsetup import log_to
+from backend.observe.metrics import MetricsPace
 from backend.paths import Paths
 from backend.reconcile.world import Defaults
 from backend.services.backend import Backend, Settings
@@ -137,9 +138,21 @@ def timers(env: Mapping[str, str]) -> Timers:
 
     Raises Invalid for a value that is no positive number of seconds.
     """
+    return Timers(**_seconds(Timers, env, "PDTUI_"))
+
+
+def paces(env: Mapping[str, str]) -> MetricsPace:
+    """How often metrics are read, as the environment sets it: `PDTUI_METRICS_EVERY_S=10`.
+
+    Raises Invalid as `timers` does.
+    """
+    return MetricsPace(**_seconds(MetricsPace, env, "PDTUI_METRICS_"))
+
+
+def _seconds(kind: type[Any], env: Mapping[str, str], prefix: str) -> dict[str, float]:
     found = {}
-    for timer in fields(Timers):
-        name = f"PDTUI_{timer.name.upper()}"
+    for timer in fields(kind):
+        name = f"{prefix}{timer.name.upper()}"
         text = env.get(name)
         if not text:
             continue
@@ -155,7 +168,7 @@ def timers(env: Mapping[str, str]) -> Timers:
                 remedy="Give seconds, for example 900, or leave it unset.",
             )
         found[timer.name] = seconds
-    return Timers(**found)
+    return found
 
 
 def run(
@@ -172,7 +185,12 @@ def run(
         with ownership(paths):
             log_to(paths.log)
             defaults = Defaults(ports or DEFAULT_PORTS, kv_transfer_ifname)
-            settings = Settings(embedded=embedded, defaults=defaults, timers=timers(os.environ))
+            settings = Settings(
+                embedded=embedded,
+                defaults=defaults,
+                timers=timers(os.environ),
+                metrics_pace=paces(os.environ),
+            )
             asyncio.run(serve(paths, settings))
     except PdError as error:
         if embedded:

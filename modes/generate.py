@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from backend.adapters.recipes import load_catalogue
+from backend.domain.metrics_recipe import SeriesRecipe
 from backend.domain.mode import (
     CacheRecipe,
     Catalogue,
@@ -40,6 +41,7 @@ def schema() -> dict[str, Any]:
         "engines": EngineRecipe,
         "routers": RouterRecipe,
         "apis": WorkerApi,
+        "series": SeriesRecipe,
         "modes": Mode,
     }
     defs: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from backend.domain import yamlread
 from backend.domain.catalogue import complaints
 from backend.domain.errors import Invalid, Problem
+from backend.domain.metrics_recipe import SeriesRecipe
 from backend.domain.mode import (
     Catalogue,
     EngineRecipe,
@@ -25,7 +26,7 @@ from backend.domain.yamlread import Keys
 
 Model = TypeVar("Model", bound=BaseModel)
 FORMAT = 1
-SECTIONS = ("version", "layouts", "vendors", "engines", "routers", "apis", "modes")
+SECTIONS = ("version", "layouts", "vendors", "engines", "routers", "apis", "series", "modes")
 NAMED = SECTIONS[2:]
 
 
@@ -122,6 +123,7 @@ class _Builder:
     def finish(self) -> Catalogue:
         vendors = self._all("vendors", VendorRecipe)
         engines = self._all("engines", EngineRecipe)
+        series = self._all("series", SeriesRecipe)
         self._all("apis", WorkerApi)
         for name, (body, source) in self.raw["routers"].items():
             if isinstance(body, dict):
@@ -137,8 +139,11 @@ class _Builder:
         if self.problems:
             raise Invalid(*self.problems)
         catalogue = Catalogue.model_validate(
-            {"modes": modes, "engines": engines, "vendors": vendors, "layouts": self.layouts}
-        )
+            {
+                "modes": modes, "engines": engines, "vendors": vendors, "layouts": self.layouts,
+                "series": series,
+            }
+        )  # fmt: skip
         for keys, reason in complaints(catalogue):
             section, name = str(keys[0]), str(keys[1])
             source = self.raw[section][name][1]

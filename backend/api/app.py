@@ -15,6 +15,7 @@ from backend.api.routes_choices import router as choices
 from backend.api.routes_groups import router as groups
 from backend.api.routes_history import router as history
 from backend.api.routes_hosts import router as hosts
+from backend.api.routes_metrics import router as metrics
 from backend.api.routes_system import router as system
 from backend.api.wire import API_VERSION, ErrorBody
 from backend.domain.documents import path_of
@@ -45,6 +46,7 @@ def create_app(backend: Backend, version: str) -> FastAPI:
     app.include_router(caches, prefix=f"/{API_VERSION}")
     app.include_router(choices, prefix=f"/{API_VERSION}")
     app.include_router(hosts, prefix=f"/{API_VERSION}")
+    app.include_router(metrics, prefix=f"/{API_VERSION}")
     app.include_router(system, prefix=f"/{API_VERSION}")
     app.add_exception_handler(PdError, _explained)
     app.add_exception_handler(RequestValidationError, _malformed)

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from backend.client.base import BackendClient
 from backend.client.caches import CacheCalls
+from backend.client.watching import WatchCalls
 from backend.domain.doctor import Finding
 from backend.domain.documents import parse_deployment
 from backend.domain.errors import KINDS, HostUnreachable, PdError, Problem, TimedOut
@@ -49,7 +50,7 @@ class BackendGone(HostUnreachable):
     kind = "backend_gone"
 
 
-class HttpClient(CacheCalls, BackendClient):
+class HttpClient(CacheCalls, WatchCalls, BackendClient):
     """Talks to the backend on `socket`. `revive` is called when it stopped answering: it may start
     another (an embedded backend whose owner left)."""
 

@@ -16,6 +16,7 @@ def complaints(catalogue: Catalogue) -> Iterator[Complaint]:
     for name, mode in catalogue.modes.items():
         at = ("modes", name)
         yield from _engines(catalogue, mode, at)
+        yield from _metrics(catalogue, mode, at)
         if mode.injects:
             yield from _injecting(mode, at)
         else:
@@ -36,6 +37,21 @@ def _engines(catalogue: Catalogue, mode: Mode, at: tuple[str, ...]) -> Iterator[
             found = catalogue.engines.get(engine)
             if found is not None and found.connector is None:
                 yield (*at, "roles", role, "connector"), f"engine {engine!r} takes no connector"
+
+
+def _metrics(catalogue: Catalogue, mode: Mode, at: tuple[str, ...]) -> Iterator[Complaint]:
+    recipe = mode.metrics
+    if recipe is None:
+        return
+    named = {"transfers": recipe.transfers, "expired": recipe.expired}
+    named |= {f"failures.{n}": name for n, name in enumerate(recipe.failures)}
+    for field, name in named.items():
+        if name is not None and name not in catalogue.series:
+            known = ", ".join(catalogue.series)
+            yield (
+                (*at, "metrics", *field.split(".")),
+                f"there is no series {name!r}; known: {known}",
+            )
 
 
 def _injecting(mode: Mode, at: tuple[str, ...]) -> Iterator[Complaint]:

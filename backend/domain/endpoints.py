@@ -27,29 +27,35 @@ def endpoint_rows(groups: Iterable[GroupView]) -> tuple[EndpointRow, ...]:
     )
 
 
-def scrape_targets(group: Group, instances: Iterable[Instance]) -> list[dict[str, Any]]:
-    """Prometheus' HTTP service discovery entries of a group's members and its router.
+def metrics_place(group: Group, instance: Instance) -> tuple[int, str] | None:
+    """Port and path of an instance's metrics page; None where it has none.
 
     A member is scraped at its HTTP port; a router at its metrics band, in modes that give it one,
-    by the recipe the group runs on. Those without a metrics page are left out.
+    by the recipe the group runs on.
     """
     catalogue, mode = pinned(group), pinned_mode(group)
-    if catalogue is None or group.formed is None:
+    if catalogue is None or group.formed is None or instance.state not in SCRAPED:
+        return None
+    if instance.role != "router":
+        path = catalogue.engine(_engine(group, instance.role)).metrics_path
+        return None if path is None else (instance.port, path)
+    recipe = mode.router if mode is not None else None
+    port = next((b.base for b in instance.bands if recipe and b.name == recipe.metrics_band), 0)
+    return (port, recipe.metrics_path) if recipe is not None and port else None
+
+
+def scrape_targets(group: Group, instances: Iterable[Instance]) -> list[dict[str, Any]]:
+    """Prometheus' HTTP service discovery entries of a group's members and its router; those without
+    a metrics page are left out."""
+    if group.formed is None:
         return []
     document = group.formed.document
     out = []
     for i in instances:
-        if i.state not in SCRAPED:
+        place = metrics_place(group, i)
+        if place is None:
             continue
-        if i.role == "router":
-            recipe = mode.router if mode is not None else None
-            band = recipe.metrics_band if recipe is not None else None
-            port = next((b.base for b in i.bands if b.name == band), 0)
-            path = recipe.metrics_path if recipe is not None and port else None
-        else:
-            port, path = i.port, catalogue.engine(_engine(group, i.role)).metrics_path
-        if path is None:
-            continue
+        port, path = place
         labels = {
             "__metrics_path__": path, "group": group.name, "role": i.role, "instance": i.id,
             "host": i.host, "model": served_name(document),

@@ -15,6 +15,7 @@ from backend.domain.deployment import Spec
 from backend.domain.errors import NotFound
 from backend.domain.host import Vendor
 from backend.domain.inherit import CUSTOM, roles_of
+from backend.domain.metrics_recipe import CanaryRecipe, MetricsRecipe, SeriesRecipe
 from backend.domain.pairing_recipe import PairingRecipe
 
 Membership = Literal["dynamic", "restart", "manual", "none"]
@@ -220,14 +221,6 @@ class RouterRecipe(_Data):
     stop_grace_s: Annotated[float, Field(gt=0)] = 30.0
 
 
-class MetricsRecipe(_Data):
-    """Where transfers are counted, by the names on the engine's own metrics page."""
-
-    counted_role: MemberName
-    transfers: str | None = None
-    expired: str | None = None
-
-
 class Mode(_Data):
     """One recipe: engine + KV connector + router."""
 
@@ -249,6 +242,7 @@ class Mode(_Data):
     kv_load_failure_policy: bool = False
     pairing: PairingRecipe = PairingRecipe()
     metrics: MetricsRecipe | None = None
+    canary: CanaryRecipe | None = None
     router: RouterRecipe
     notes: tuple[str, ...] = ()
     origin: str = "built in"
@@ -331,6 +325,7 @@ class Catalogue(_Data):
     engines: dict[str, EngineRecipe]
     vendors: dict[Vendor, VendorRecipe] = Field(default_factory=dict)
     layouts: LayoutFacts = LayoutFacts()
+    series: dict[str, SeriesRecipe] = Field(default_factory=dict)
 
     def mode(self, name: str) -> Mode:
         """The mode of that name. Raises NotFound naming those there are."""

@@ -2,8 +2,8 @@
 
 Counted: the deployment, its roles with the router, and the part of the recipe that shapes a launch.
 Not counted: replica counts, `paused`, labels, schedules, host selectors and pins (they only decide
-where the next member goes), `disaggregation.allow`, and what a recipe merely shows. A null equals
-an absent field; `{}` and `[]` differ from both where a role could inherit.
+where the next member goes), `disaggregation.allow` and `.canary`, and what a recipe merely shows.
+A null equals an absent field; `{}` and `[]` differ from both where a role could inherit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHOWN = 12
 
 _NOWHERE = {"replicas", "hosts", "placement"}
 _SHOWN_MODE = {
-    "title", "summary", "versions", "preferred", "pairing", "metrics", "notes", "origin",
+    "title", "summary", "versions", "preferred", "pairing", "metrics", "canary", "notes", "origin",
 }  # fmt: skip
 _SHOWN_ROUTER = {
     "api", "membership_update", "metrics_band", "metrics_path", "peer_flags", "owned_flags",
@@ -60,7 +60,8 @@ def document(deployment: Deployment) -> dict[str, Any]:
         spec.pop(name, None)
     wanted = spec.get("disaggregation")
     if wanted is not None:
-        wanted.pop("allow", None)
+        for name in ("allow", "canary"):
+            wanted.pop(name, None)
     roles = {
         name: {k: v for k, v in body.items() if k not in _NOWHERE}
         for name, body in (spec.pop("roles", None) or {}).items()

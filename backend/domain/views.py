@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.domain.instance import Band, State
+from backend.domain.watch_views import AlertView, CanaryView, EffectView
 
 GroupStatus = Literal["Stopped", "Pending", "Partially ready", "Running"]
 Level = Literal["info", "warning", "error"]
@@ -21,7 +22,8 @@ class MemberView(_View):
 
     `note` is why it is in its state (first line of a diagnosis, a back-off, a refused port);
     `net_device` is the interface its KV traffic goes over, where the mode needs one;
-    `next_start` is when a waiting restart is due.
+    `next_start` is when a waiting restart is due; `figures` are those of the last half minute, by
+    the names of `backend.domain.figures`.
     """
 
     id: str
@@ -43,6 +45,8 @@ class MemberView(_View):
     failures: int = 0
     in_router: bool | None = None
     note: str = ""
+    effect: EffectView | None = None
+    figures: dict[str, float] = Field(default_factory=dict)
 
 
 class RoleCount(_View):
@@ -60,7 +64,7 @@ class Mark(_View):
 
     id: Literal[
         "config_changed", "unverified", "unreachable_host", "crash_loop", "placement",
-        "registration", "membership", "restart_blocked", "ratio", "draining",
+        "registration", "membership", "restart_blocked", "ratio", "draining", "effect", "canary",
     ]  # fmt: skip
     text: str
     level: Level = "warning"
@@ -108,6 +112,9 @@ class GroupView(_View):
     endpoint: EndpointView | None = None
     policies: str = ""
     since: float = 0.0
+    effect: EffectView | None = None
+    canary: CanaryView | None = None
+    alerts: tuple[AlertView, ...] = ()
 
 
 class AcceleratorView(_View):

@@ -133,6 +133,7 @@ class GroupLoop:
             self._spawn(f"explain {instance.id}", self._explain(instance))
         w.health.sync()
         w.registry.sync()
+        w.metrics.sync()
 
     def _tell(self, tx, after: Instance) -> None:  # type: ignore[no-untyped-def]
         why = f" ({after.note})" if after.note else ""

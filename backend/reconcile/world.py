@@ -22,6 +22,7 @@ from backend.domain.revision import revision
 from backend.observe.doctor import Doctor
 from backend.observe.health import HealthWatch
 from backend.observe.hosts import HostWatch
+from backend.observe.metrics import MetricsWatch
 from backend.observe.registry import RegistryWatch
 from backend.store.clock import steady
 from backend.store.store import Store
@@ -45,6 +46,7 @@ class World:
     hosts: HostWatch
     health: HealthWatch
     registry: RegistryWatch
+    metrics: MetricsWatch
     catalogue: Callable[[], Catalogue]
     models: ModelReader
     defaults: Defaults = field(default_factory=Defaults)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from backend.domain.decide import Timers
 from backend.observe.health import HealthPace
 from backend.observe.hosts import Pace
+from backend.observe.metrics import MetricsPace
 from backend.paths import Paths
 from backend.reconcile.reconciler import Reconciler
 from backend.reconcile.world import Defaults, World
@@ -16,6 +17,7 @@ from backend.services.choices import Choices
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
+from backend.services.watching import Watching
 from backend.store.store import Store
 
 
@@ -28,6 +30,7 @@ class Settings:
     timers: Timers = field(default_factory=Timers)
     pace: Pace = field(default_factory=Pace)
     health_pace: HealthPace = field(default_factory=HealthPace)
+    metrics_pace: MetricsPace = field(default_factory=MetricsPace)
     connect_timeout_s: float = 10.0
 
 
@@ -46,3 +49,4 @@ class Backend:
     hosts: Hosts
     caches: Caches
     choices: Choices
+    watching: Watching

@@ -16,6 +16,7 @@ from backend.domain.views import Change, GroupView, HostView, ModeView, RouterRo
 from backend.observe.hosts import host_view
 from backend.reconcile.reconciler import Reconciler
 from backend.services.bus import Bus
+from backend.services.watching import Watching
 from backend.store.store import Touched
 
 log = logging.getLogger(__name__)
@@ -27,8 +28,8 @@ FLUSH_S = 0.04
 class Pictures:
     """Makes views and publishes each when it differs from the one last sent."""
 
-    def __init__(self, reconciler: Reconciler, bus: Bus) -> None:
-        self._reconciler, self.bus = reconciler, bus
+    def __init__(self, reconciler: Reconciler, bus: Bus, watching: Watching) -> None:
+        self._reconciler, self.bus, self._watching = reconciler, bus, watching
         self._store = reconciler.world.store
         self._dirty_groups: set[str] = set()
         self._dirty_hosts: set[str] = set()
@@ -81,7 +82,8 @@ class Pictures:
                 self._reconciler.world.catalogue(),
                 (formed.services, self._store.caches),
             )
-        return group_view(picture, lines, self._policies(picture.group))
+        view = group_view(picture, lines, self._policies(picture.group))
+        return self._watching.dress(view)
 
     def _policies(self, group: Group) -> str:
         try:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pdtui import __version__
-from pdtui.cli import adopt, caches, groups, history, hosts, inventory
+from pdtui.cli import adopt, caches, groups, history, hosts, inventory, watching
 from pdtui.cli import doctor as doctor_
 from pdtui.cli.common import Options, guarded
 
@@ -25,6 +25,7 @@ history.add_to(app)
 adopt.add_to(app)
 inventory.add_to(hosts.app)
 doctor_.add_to(app)
+watching.add_to(app)
 app.add_typer(hosts.app, name="hosts")
 app.add_typer(caches.app, name="caches")
 

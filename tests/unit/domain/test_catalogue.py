@@ -220,7 +220,7 @@ def test_what_is_generated_is_not_stale() -> None:
 def test_the_schema_knows_every_section_and_mode_field() -> None:
     schema = generate.schema()
     assert set(schema["properties"]) == {
-        "version", "vendors", "engines", "routers", "apis", "modes", "layouts",
+        "version", "vendors", "engines", "routers", "apis", "series", "modes", "layouts",
     }  # fmt: skip
     fields = schema["$defs"]["Mode"]["properties"]
     assert {"extends", "roles", "router", "cache"} <= set(fields)

@@ -1,0 +1,47 @@
+"""A group's view with what watching found out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from backend.domain.effect import BAD
+from backend.domain.views import GroupView, Mark, MemberView
+from backend.domain.watch_views import EffectView
+
+
+class Traffic(Protocol):
+    """What is known of a group's traffic, by instance and as a whole."""
+
+    @property
+    def effects(self) -> Mapping[str, EffectView]: ...
+
+    @property
+    def figures(self) -> Mapping[str, dict[str, float]]: ...
+
+    @property
+    def group(self) -> EffectView | None: ...
+
+
+def dressed(view: GroupView, traffic: Traffic) -> GroupView:
+    """The view, its members and its marks with what is known of its traffic."""
+    members = tuple(_member(m, traffic) for m in view.members)
+    marks = view.marks
+    found = traffic.group if view.mode is not None else None
+    if found is not None and found.verdict in (*BAD, "partial"):
+        level = "error" if found.verdict in BAD else "warning"
+        marks = (*marks, Mark(id="effect", text=_sentence(found.text), level=level))
+    return view.model_copy(update={"members": members, "marks": marks, "effect": found})
+
+
+def _member(view: MemberView, traffic: Traffic) -> MemberView:
+    found = traffic.effects.get(view.id)
+    if found is not None and view.state not in ("ready", "unhealthy", "draining"):
+        found = None  # what it did before it ended says nothing of what it is now
+    return view.model_copy(
+        update={"effect": found, "figures": dict(traffic.figures.get(view.id, {}))}
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"PD effectiveness: {text}."
