@@ -80,10 +80,10 @@ class _Stream(httpcore.AsyncNetworkStream):
 
 
 class _Network(httpcore.AsyncNetworkBackend):
-    """Dials from the host instead of from here."""
+    """Dials from the host instead of from here; `relay`, also where its server forwards nothing."""
 
-    def __init__(self, pool: SshPool, host: Host) -> None:
-        self._pool, self._host = pool, host
+    def __init__(self, pool: SshPool, host: Host, *, relay: bool) -> None:
+        self._pool, self._host, self._relay = pool, host, relay
 
     async def connect_tcp(
         self,
@@ -95,8 +95,9 @@ class _Network(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         try:
             reader, writer = await self._pool.open_tcp(
-                self._host, host, port, timeout=10.0 if timeout is None else timeout
-            )
+                self._host, host, port,
+                timeout=10.0 if timeout is None else timeout, relay=self._relay,
+            )  # fmt: skip
         except DialFailed as exc:
             raise httpcore.ConnectError(str(exc.problem.values.get("cause", exc))) from exc
         return _Stream(reader, writer)
@@ -136,7 +137,7 @@ class _Transport(httpx.AsyncBaseTransport):
             max_connections=None,
             max_keepalive_connections=None if keep else 0,
             keepalive_expiry=KEEP_IDLE_S,
-            network_backend=_Network(pool, host),
+            network_backend=_Network(pool, host, relay=not keep),
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -214,17 +215,23 @@ class HostHttp:
 
         Raises MemberUnreachable, TimedOut, HostError kinds.
         """
-        kept = method.upper() in IDEMPOTENT
+        kept = method.upper() in IDEMPOTENT and self._may_keep(host, url)
         try:
             async with asyncio.timeout(timeout):
                 try:
                     return await self._send(host, method, url, json, headers, timeout, kept=kept)
-                except MemberUnreachable as exc:
-                    if not kept or not exc.problem.values.get("closed"):
+                except HostError as exc:
+                    closed = isinstance(exc, MemberUnreachable) and exc.problem.values["closed"]
+                    if not kept or not (closed or exc.problem.rule == "host.forwarding"):
                         raise
                     return await self._send(host, method, url, json, headers, timeout, kept=False)
         except TimeoutError as exc:
             raise _timed_out(host, url, timeout) from exc
+
+    def _may_keep(self, host: Host, url: str) -> bool:
+        """An idle connection costs nothing where it is forwarded, else one of few sessions."""
+        parsed = httpx.URL(url)
+        return self._pool.forwards(host, parsed.host, parsed.port or 80)
 
     async def _send(
         self,

@@ -63,7 +63,7 @@ class Checkup(_Fact):
     """Sizes in MiB, `skew_s` in seconds (positive: the host's clock is ahead of ours), limits as
     numbers (None: unlimited). A `programs` value is the path found, empty when there is none; a
     `runtimes` value is the version, or `!` and what went wrong. `forwarding` is empty when TCP
-    forwarding works."""
+    forwarding works; `relays` are programs there that could dial instead."""
 
     kernel: str = ""
     skew_s: float | None = None
@@ -85,3 +85,4 @@ class Checkup(_Fact):
     marked: tuple[Marked, ...] = ()
     models: tuple[ModelCopy, ...] = ()
     forwarding: str | None = None
+    relays: tuple[str, ...] = ()

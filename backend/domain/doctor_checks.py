@@ -28,8 +28,10 @@ def forwarding(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     if c.forwarding is None:
         return
     if c.forwarding:
+        instead = f"; {c.relays[0]} there dials instead, a session a request" if c.relays else ""
         yield p.finding(
-            "forwarding", "fail", f"its SSH server opens no TCP connections ({c.forwarding})",
+            "forwarding", "warn" if c.relays else "fail",
+            f"its SSH server opens no TCP connections ({c.forwarding}){instead}",
             "Set AllowTcpForwarding yes (or local) in its sshd_config.", cause=c.forwarding,
         )  # fmt: skip
     else:

@@ -50,6 +50,8 @@ for r in docker podman; do
   if said=$(bounded 8 "$r" version --format "$form" 2>&1); then echo "$r $said"
   else printf '%s !%s\n' "$r" "$(printf '%s' "$said" | tail -n 1)"; fi
 done
+part relays
+for r in bash python3 socat nc; do command -v "$r" >/dev/null 2>&1 && echo "$r"; done
 part gpu-runtimes
 command -v nvidia-ctk nvidia-container-runtime ascend-docker-runtime 2>/dev/null
 for f in /etc/cdi/*.json /etc/cdi/*.yaml /var/run/cdi/*; do if [ -e "$f" ]; then echo "$f"; fi; done
@@ -144,6 +146,7 @@ def parse(stdout: str, sent_at: float, answered_at: float) -> Checkup:
         limits=limits(part.get("limits", "")),
         programs=dict(_pairs(part.get("programs", ""))),
         runtimes=dict(_split(part.get("runtimes", ""))),
+        relays=tuple(part.get("relays", "").split()),
         gpu_runtimes=tuple(part.get("gpu-runtimes", "").split()),
         rdma=rdma(part.get("rdma", "")),
         hccn=hccn(part.get("hccn", "")),

@@ -18,6 +18,8 @@ SESSIONS = 8
 """Sessions at a time on one connection: OpenSSH's default MaxSessions is 10."""
 STREAMS = 3
 """How many of them long-lived streams may hold."""
+RELAYS = 5
+"""How many of them TCP connections may hold where the server forwards none."""
 BACK_OFF_S = 1.5
 """How long a failed connection's error is the answer, so that callers do not hammer the host."""
 ATTEMPTS = 5
@@ -46,13 +48,20 @@ def endpoint(host: Host) -> tuple[object, ...]:
 
 @dataclass(eq=False)
 class Link:
-    """The connection to one inventory entry. Owned by the pool, which closes it."""
+    """The connection to one inventory entry. Owned by the pool, which closes it.
+
+    `forbidden` are addresses that the server does not forward to; `relay` is the program that dials
+    them instead, empty until one was looked for.
+    """
 
     host: Host
     opener: Opener
     timeout: float
     sessions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SESSIONS))
     streams: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(STREAMS))
+    relays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(RELAYS))
+    forbidden: set[tuple[str, int]] = field(default_factory=set)
+    relay: str = ""
     closed: bool = False
     _connected: Connected | None = None
     _connecting: asyncio.Task[Connected] | None = None
@@ -135,13 +144,17 @@ class Link:
 
     @asynccontextmanager
     async def session(
-        self, wait: float, *, stream: bool = False
+        self, wait: float, *, stream: bool = False, relay: bool = False
     ) -> AsyncIterator[asyncssh.SSHClientConnection]:
         """The connection, with one of its session slots held.
 
         Raises TimedOut when none comes free within `wait` seconds.
         """
-        slots = [self.streams, self.sessions] if stream else [self.sessions]
+        slots = [self.sessions]
+        most, what = SESSIONS, "sessions"
+        if stream or relay:
+            slots.insert(0, self.streams if stream else self.relays)
+            most, what = (STREAMS, "streams") if stream else (RELAYS, "connections")
         held: list[asyncio.Semaphore] = []
         try:
             try:
@@ -152,8 +165,7 @@ class Link:
             except TimeoutError:
                 raise TimedOut.of(
                     "host.busy",
-                    f"host {self.host.name}: all {STREAMS if stream else SESSIONS} "
-                    f"{'streams' if stream else 'sessions'} stayed in use for {wait:g} s.",
+                    f"host {self.host.name}: all {most} {what} stayed in use for {wait:g} s.",
                     remedy="Wait for other operations there to end.",
                     values={"host": self.host.name, "seconds": wait},
                 ) from None
@@ -173,6 +185,8 @@ class Link:
 
     def _widen(self) -> None:
         """A new connection may lead to a server that was told to allow more."""
+        self.forbidden.clear()
+        self.relay = ""
         for _ in range(self._withheld):
             self.sessions.release()
         self._narrowed = self._withheld = 0

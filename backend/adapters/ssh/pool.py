@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import asyncssh
 
 from backend.adapters.ssh import opening, sessions
+from backend.adapters.ssh import relay as relaying
 from backend.adapters.ssh.errors import dial_failed, explain, lost
 from backend.adapters.ssh.hostkeys import HostKeys
 from backend.adapters.ssh.link import Link, endpoint
@@ -299,30 +300,76 @@ class SshPool:
     # -- TCP -------------------------------------------------------------------------------
 
     async def open_tcp(
-        self, host: Host, dest: str, port: int, *, timeout: float = 10.0
+        self, host: Host, dest: str, port: int, *, timeout: float = 10.0, relay: bool = False
     ) -> tuple[asyncssh.SSHReader[bytes], asyncssh.SSHWriter[bytes]]:
         """A TCP connection made by the host to `dest:port`; names resolve there.
 
-        Forwarded connections do not count as sessions. Raises DialFailed when the port does not
-        answer the host, TimedOut, HostError kinds when the host itself is the trouble.
+        Forwarded connections do not count as sessions. Where the server forwards none, `relay` lets
+        a program there dial, which takes a session for as long. Raises DialFailed when the port
+        does not answer the host, TimedOut, HostError kinds when the host itself is the trouble.
         """
         link = self._link(host)
         conn = await link.connection()
+        if relay and (dest, port) in link.forbidden:
+            return await self._relayed(link, dest, port, timeout)
         try:
             async with asyncio.timeout(timeout):
                 return await conn.open_connection(dest, port)
         except TimeoutError:
-            raise TimedOut.of(
-                "host.dial",
-                f"host {host.name}: {dest}:{port} did not answer it within {timeout:g} s.",
-                values={"host": host.name, "dest": dest, "port": port, "seconds": timeout},
-            ) from None
+            raise _no_answer(host, dest, port, timeout) from None
         except asyncssh.ChannelOpenError as exc:
             if conn.is_closed():
                 await link.broken()
-            raise dial_failed(exc, host, dest, port) from exc
+            error = dial_failed(exc, host, dest, port)
+            if error.problem.rule != "host.forwarding":
+                raise error from exc
+            link.forbidden.add((dest, port))
+            if not relay:
+                raise error from exc
         except (OSError, asyncssh.Error) as exc:
             raise explain(exc, host) from exc
+        return await self._relayed(link, dest, port, timeout)
+
+    def forwards(self, host: Host, dest: str, port: int) -> bool:
+        """Whether the server forwards to the address, as far as is known."""
+        link = self._links.get(host.name)
+        return link is None or (dest, port) not in link.forbidden
+
+    async def _relayed(
+        self, link: Link, dest: str, port: int, timeout: float
+    ) -> tuple[asyncssh.SSHReader[bytes], asyncssh.SSHWriter[bytes]]:
+        host = link.host
+        if not link.relay:
+            link.relay = (await self.run(host, relaying.FIND)).stdout.strip()
+            if not link.relay:
+                raise relaying.no_tool(host)
+        async with AsyncExitStack() as slots:
+            conn = await slots.enter_async_context(link.session(timeout, relay=True))
+            try:
+                async with asyncio.timeout(timeout):
+                    process = await relaying.dial(conn, host, link.relay, dest, port, link.narrow)
+            except TimeoutError:
+                raise _no_answer(host, dest, port, timeout) from None
+            except (OSError, asyncssh.Error, ValueError) as exc:
+                raise explain(exc, host) from exc
+            task = asyncio.create_task(_hold(process, slots.pop_all()), name=f"relay {host.name}")
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        return process.stdout, process.stdin
+
+
+async def _hold(process: asyncssh.SSHClientProcess[bytes], slots: AsyncExitStack) -> None:
+    """Keep the slots until the session is over."""
+    async with slots:
+        await process.wait_closed()
+
+
+def _no_answer(host: Host, dest: str, port: int, timeout: float) -> TimedOut:
+    return TimedOut.of(
+        "host.dial",
+        f"host {host.name}: {dest}:{port} did not answer it within {timeout:g} s.",
+        values={"host": host.name, "dest": dest, "port": port, "seconds": timeout},
+    )
 
 
 def _overdue(host: Host, timeout: float) -> TimedOut:

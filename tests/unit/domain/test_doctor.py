@@ -64,6 +64,10 @@ MODEL = ModelCopy(path="/m", there=True, digest="a", weights=2, size=10)
     ("check", "verdict", "says", "changes"),
     [
         ("forwarding", "fail", "no TCP", {"checkup": {"forwarding": "open failed"}}),
+        (
+            "forwarding", "warn", "python3 there dials instead",
+            {"checkup": {"forwarding": "open failed", "relays": ("python3", "nc")}},
+        ),
         ("tools", "fail", "flock, awk", {"facts": {"missing_tools": ("flock", "awk")}}),
         ("clock", "warn", "90 s behind ours", {"checkup": {"skew_s": -90.2}}),
         ("clock", "warn", "7 s ahead of ours", {"checkup": {"skew_s": 7}}),
