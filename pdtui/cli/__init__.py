@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,10 +13,12 @@ from pdtui import __version__
 from pdtui.cli import adopt, caches, groups, history, hosts, inventory, watching
 from pdtui.cli import doctor as doctor_
 from pdtui.cli.common import Options, guarded
+from pdtui.cli.finish import finish
+from pdtui.i18n import pick, tr, use
 
+use(pick(os.environ))
 app = typer.Typer(
     name="pdtui",
-    help="Deploy, scale and restart prefill/decode disaggregated LLM serving over SSH.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=True,
@@ -53,7 +57,10 @@ def console(
         typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Without a command: the console, on the backend that runs or on one of its own."""
+    """Deploy, scale and restart prefill/decode disaggregated LLM serving over SSH.
+
+    Without a command: the console, on the backend that runs or on one of its own.
+    """
     context.obj = Options(state_dir)
     if context.invoked_subcommand is None:
         open_console(state_dir, read_only=read_only, theme=theme)
@@ -64,6 +71,10 @@ def open_console(
     state_dir: Path | None, *, read_only: bool = False, theme: str | None = None
 ) -> None:
     """Draw first; the backend is looked for, or started, after the first frame."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        from backend.domain.errors import Invalid
+
+        raise Invalid.of("cli.no_screen", tr("cli.no_screen"), remedy=tr("cli.no_screen.remedy"))
     from pdtui.app import run
 
     async def connect():  # type: ignore[no-untyped-def]
@@ -113,13 +124,14 @@ def demo(
     hosts: Annotated[int, typer.Option(help="Embedded hosts.", min=2, max=16)] = 4,
 ) -> None:
     """A 2P1D group on embedded hosts: no GPU, no sshd, no root. Leaving it cleans everything up."""
-    import sys
-
     from pdtui.cli.demo import interactive, story
 
     if headless or not sys.stdout.isatty():
         raise typer.Exit(story(hosts))
     interactive(hosts)
+
+
+finish(app)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pdtui.cli.common import ask, guarded, print_json, print_table
+from pdtui.cli.common import ask, confirm, guarded, print_json, print_table
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -40,9 +40,7 @@ def adopt(
             typer.echo(f"{host} could not be asked: {why}", err=True)
         return
     if not yes:
-        typer.confirm(
-            f"Take over everything of {owner}? A backend that still lives loses it.", abort=True
-        )
+        confirm(f"Take over everything of {owner}? A backend that still lives loses it.")
     done = ask(context.obj, lambda client: client.adopt(owner), changes=True)
     if json:
         print_json(done)

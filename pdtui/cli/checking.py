@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pdtui.cli.common import Options, ask, print_json
+from pdtui.cli.common import Options, ask, print_json, told
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
@@ -121,11 +121,5 @@ def _print(verdicts: list[Any], skipped: list[str], documents: int) -> None:
 def words(verdict: dict[str, Any]) -> tuple[str, str]:
     """Message and remedy in the language in use."""
     from backend.domain.errors import Problem
-    from backend.domain.rules.words import LANGUAGES, say
-    from pdtui.i18n import current
 
-    language = current()
-    if language not in LANGUAGES:
-        return verdict["message"], verdict["remedy"]
-    problem = Problem.model_validate(verdict)
-    return say(problem, language)
+    return told(Problem.model_validate(verdict))

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+import sys
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from pdtui.cli.output import BAD, paint, print_json, print_table
+from pdtui.i18n import current, tr
+
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
-    from backend.domain.errors import PdError
+    from backend.domain.errors import PdError, Problem
+
+__all__ = ["Options", "ask", "complain", "confirm", "guarded", "plain", "port_range",
+           "print_json", "print_table"]  # fmt: skip
 
 R = TypeVar("R")
 _CONTROL = re.compile(
@@ -49,13 +55,42 @@ def guarded(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def complain(error: PdError) -> None:
-    """Every problem of an error, one paragraph each, on stderr."""
+    """Every problem of an error, one paragraph each, on stderr, in the language in use."""
     for problem in error.problems:
-        where = f"{problem.path}: " if problem.path else ""
-        typer.echo(f"error: {where}{problem.message}", err=True)
-        if problem.remedy:
-            typer.echo(f"       {problem.remedy}", err=True)
-        typer.echo(f"       [{problem.rule}]", err=True)
+        complain_of(problem)
+
+
+def complain_of(problem: Problem, at: str = "") -> None:
+    """One problem; `at` says where its document stands (`chat.yaml:12`)."""
+    message, remedy = told(problem)
+    where = "".join(f"{w}: " for w in (at, problem.path) if w)
+    typer.echo(f"{paint(tr('cli.error'), BAD, stream=sys.stderr)}: {where}{message}", err=True)
+    if remedy:
+        typer.echo(f"       {remedy}", err=True)
+    typer.echo(f"       [{problem.rule}]", err=True)
+
+
+def told(problem: Problem) -> tuple[str, str]:
+    """Message and remedy in the language in use, where the rule has words of it."""
+    from backend.domain.rules.words import LANGUAGES, say
+
+    language = current()
+    return say(problem, language) if language in LANGUAGES else (problem.message, problem.remedy)
+
+
+def confirm(question: str, *, flag: str = "--yes") -> None:
+    """Ask a person. Raises Invalid (`cli.no_terminal`) where nobody can answer, Exit on no."""
+    if not sys.stdin.isatty():
+        from backend.domain.errors import Invalid
+
+        raise Invalid.of(
+            "cli.no_terminal",
+            tr("cli.no_terminal", question=question),
+            values={"flag": flag},
+            remedy=tr("cli.no_terminal.remedy", flag=flag),
+        )
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(130)
 
 
 def ask(
@@ -78,10 +113,7 @@ def ask(
         try:
             answer = await question(client)
             if changes and client.owned:
-                typer.echo(
-                    "note: no daemon runs, so nothing watches the groups now; `pdtui daemon` does.",
-                    err=True,
-                )
+                typer.echo(tr("cli.unwatched"), err=True)
             return answer
         finally:
             await client.aclose()
@@ -92,39 +124,6 @@ def ask(
 def plain(text: str) -> str:
     """A log's text without what would drive the terminal: escape sequences, bells, backspaces."""
     return _CONTROL.sub("", text)
-
-
-def print_json(value: Any) -> None:
-    """`value` as JSON on stdout; models and tuples of models too."""
-    typer.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return value
-
-
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell; the last one is not padded."""
-    lines = [list(header), *([_clean(c) for c in row] for row in rows)]
-    widths = [max(map(_cells, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = [c + " " * (w - _cells(c)) for c, w in zip(line, widths, strict=True)]
-        typer.echo("  ".join(cells).rstrip())
-
-
-def _cells(text: str) -> int:
-    import unicodedata
-
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _clean(text: str) -> str:
-    """Foreign text without control codes: a host's words must not drive the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def port_range(text: str | None) -> tuple[int, int] | None:

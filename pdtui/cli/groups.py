@@ -10,6 +10,7 @@ import typer
 from pdtui.cli.common import (
     Options,
     ask,
+    confirm,
     guarded,
     plain,
     print_json,
@@ -188,7 +189,7 @@ def restart(
 
         group = await client.group(name)
         if not yes:
-            _confirm(f"Restart {name}? It stops {len(group.members)} instances; requests fail "
+            confirm(f"Restart {name}? It stops {len(group.members)} instances; requests fail "
                      "until it serves again.")  # fmt: skip
         group = await client.restart(name, force=force)
         if client.owned if wait is None else wait:
@@ -253,7 +254,7 @@ def delete(
 
         group = await client.group(name)
         if not yes:
-            _confirm(f"Delete {name}? It stops {len(group.members)} instances for good.")
+            confirm(f"Delete {name}? It stops {len(group.members)} instances for good.")
         await client.delete(name)
         if client.owned if wait is None else wait:
             await until_gone(client, name, timeout)
@@ -357,8 +358,3 @@ def _say(group: GroupView, json: bool) -> None:
         return
     for line in group_lines(group):
         typer.echo(line)
-
-
-def _confirm(question: str) -> None:
-    if not typer.confirm(question, err=True):
-        raise typer.Exit(130)

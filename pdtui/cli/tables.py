@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from backend.domain.views import EventView, GroupView, HostView
+from pdtui.cli.output import wide
 
 Rows = tuple[Sequence[str], list[Sequence[str]]]
 
 
 def group_rows(groups: Sequence[GroupView]) -> Rows:
     """One line per group."""
-    header = ("NAME", "MODE", "STATUS", "RATIO", "MEMBERS", "ENDPOINT", "MARKS")
+    header: tuple[str, ...] = (
+        "NAME", "MODE", "STATUS", "RATIO", "MEMBERS", "ENDPOINT", "MARKS",
+    )  # fmt: skip
+    if wide():
+        header = (*header, "ENGINE", "MODEL", "ROUTER UPDATE", "VERSION", "SINCE", "LABELS")
     rows: list[Sequence[str]] = []
     for g in groups:
         now = f" (currently {g.currently})" if g.currently else ""
         ready = sum(r.ready for r in g.roles.values())
         wanted = sum(r.wanted for r in g.roles.values())
+        more = (
+            (g.engine, g.model, g.membership, str(g.version), when(g.since), labels(g.labels))
+            if wide()
+            else ()
+        )
         rows.append(
             (
                 g.name,
@@ -27,6 +37,7 @@ def group_rows(groups: Sequence[GroupView]) -> Rows:
                 f"{ready}/{wanted}",
                 g.endpoint.url if g.endpoint else "-",
                 ",".join(m.id for m in g.marks) or "-",
+                *more,
             )
         )
     return header, rows
@@ -59,7 +70,11 @@ def group_lines(g: GroupView) -> list[str]:
 
 def host_rows(hosts: Sequence[HostView]) -> Rows:
     """One line per host."""
-    header = ("NAME", "ADDRESS", "STATE", "ACCELERATORS", "FREE", "PORTS", "NOTE")
+    header: tuple[str, ...] = (
+        "NAME", "ADDRESS", "STATE", "ACCELERATORS", "FREE", "PORTS", "NOTE",
+    )  # fmt: skip
+    if wide():
+        header = (*header, "USER", "RUNTIME", "PORT RANGE", "HELD BY", "SEEN", "LABELS")
     rows: list[Sequence[str]] = []
     for h in hosts:
         kinds = sorted({a.type for a in h.accelerators})
@@ -67,15 +82,45 @@ def host_rows(hosts: Sequence[HostView]) -> Rows:
         free = str(sum(1 for a in h.accelerators if not a.held_by)) if kinds else "-"
         size = h.port_range[1] - h.port_range[0] + 1
         where = f"{h.address}:{h.port}"
-        rows.append((h.name, where, h.state, cards, free, f"{h.ports_used}/{size}", h.note or "-"))
+        row: tuple[str, ...] = (
+            h.name,
+            where,
+            h.state,
+            cards,
+            free,
+            f"{h.ports_used}/{size}",
+            h.note or "-",
+        )
+        if wide():
+            held = sorted({a.held_by for a in h.accelerators if a.held_by})
+            ports = "-".join(map(str, h.port_range))
+            holders = ", ".join(held) or "-"
+            row += (h.user or "-", h.runtime, ports, holders, when(h.seen), labels(h.labels))
+        rows.append(row)
     return header, rows
 
 
 def event_rows(events: Sequence[EventView]) -> Rows:
     """One line per event."""
-    header = ("TIME", "LEVEL", "GROUP", "BY", "WHAT")
+    header: tuple[str, ...] = ("TIME", "LEVEL", "GROUP", "BY", "WHAT")
+    if wide():
+        header = ("TIME", "LEVEL", "GROUP", "BY", "KIND", "INSTANCE", "HOST", "WHAT")
     rows: list[Sequence[str]] = []
     for e in events:
-        when = datetime.datetime.fromtimestamp(e.at, tz=datetime.UTC).astimezone()
-        rows.append((f"{when:%m-%d %H:%M:%S}", e.level, e.group or "-", e.actor, e.message))
+        row = (when(e.at), e.level, e.group or "-", e.actor, e.message)
+        rows.append(
+            (*row[:-1], e.kind, e.instance or "-", e.host or "-", row[-1]) if wide() else row
+        )
     return header, rows
+
+
+def when(at: float) -> str:
+    """An epoch time as the local clock says it; a dash where there is none."""
+    if not at:
+        return "-"
+    return f"{datetime.datetime.fromtimestamp(at, tz=datetime.UTC).astimezone():%m-%d %H:%M:%S}"
+
+
+def labels(pairs: Mapping[str, str]) -> str:
+    """Labels as they are selected by."""
+    return ",".join(f"{k}={v}" for k, v in sorted(pairs.items())) or "-"

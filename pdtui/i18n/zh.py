@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pdtui.i18n.zh_cli import TEXT as _CLI
 from pdtui.i18n.zh_commands import TEXT as _COMMANDS
 from pdtui.i18n.zh_form import TEXT as _FORM
 from pdtui.i18n.zh_more import TEXT as _MORE
 
 TEXT: dict[str, str] = {
+    **_CLI,
     **_COMMANDS,
     **_FORM,
     **_MORE,

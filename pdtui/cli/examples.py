@@ -1,0 +1,71 @@
+"""Examples shown at the end of every command's help, by the command's words."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "": (
+        "pdtui                                  the console",
+        "pdtui demo                             a group on embedded hosts: nothing to install",
+        "pdtui apply -f chat.yaml               save a deployment, after showing what it changes",
+        "pdtui get -o wide                      every group",
+    ),
+    "daemon": ("pdtui daemon --service-port-range 41000-41127",),
+    "demo": ("pdtui demo", "pdtui demo --headless --hosts 6"),
+    "get": (
+        "pdtui get",
+        "pdtui get chat -o yaml",
+        "pdtui get --json | jq -r '.[] | select(.status != \"Running\").name'",
+    ),
+    "plan": ("pdtui plan -f chat.yaml", "pdtui plan -f deployments/ --json"),
+    "apply": (
+        "pdtui apply -f chat.yaml",
+        "pdtui apply -f deployments/ --yes --wait --timeout 600",
+        "pdtui apply -f deployments/ --prune -l team=search --yes",
+    ),
+    "diff": ("pdtui diff -f deployments/ || echo they differ",),
+    "export": (
+        "pdtui export chat > chat.yaml",
+        "pdtui export --all --into deployments/",
+        "pdtui export chat --into chat.yaml     update the file, keep its comments",
+    ),
+    "wait": (
+        "pdtui wait chat --for running --timeout 600",
+        "pdtui wait chat --for deleted",
+    ),
+    "convert gpustack": ("pdtui convert gpustack model.json > chat.yaml",),
+    "check": ("pdtui check chat.yaml", "pdtui check deployments/ --json"),
+    "scale": ("pdtui scale chat prefill=3 decode=2", "pdtui scale chat prefill=3 --wait"),
+    "restart": ("pdtui restart chat", "pdtui restart chat --yes --wait --timeout 600"),
+    "pause": ("pdtui pause chat",),
+    "resume": ("pdtui resume chat --wait",),
+    "delete": ("pdtui delete chat", "pdtui delete -f deployments/ --yes --wait"),
+    "logs": ("pdtui logs chat-decode-0 --follow", "pdtui logs chat-decode-0 --previous"),
+    "events": ("pdtui events chat --limit 20",),
+    "modes": ("pdtui modes", "pdtui modes --for chat.yaml", "pdtui modes --engine sglang"),
+    "history": ("pdtui history chat", "pdtui history chat --diff 2:4"),
+    "rollback": ("pdtui rollback chat 3",),
+    "endpoints": ("pdtui endpoints", "pdtui endpoints --prometheus > /etc/prometheus/pd.json"),
+    "adopt": ("pdtui adopt", "pdtui adopt 7f3a --yes"),
+    "doctor": ("pdtui doctor", "pdtui doctor gpu-1 --for chat --all"),
+    "completion": (
+        "pdtui completion bash > ~/.local/share/bash-completion/completions/pdtui",
+        "pdtui completion zsh > ~/.zfunc/_pdtui",
+        "pdtui completion fish > ~/.config/fish/completions/pdtui.fish",
+    ),
+    "hosts": ("pdtui hosts add gpu-1 10.0.0.11 --user ops", "pdtui hosts list -o wide"),
+    "hosts list": ("pdtui hosts list", "pdtui hosts list -o wide"),
+    "hosts add": (
+        "pdtui hosts add gpu-1 10.0.0.11 --user ops --identity ~/.ssh/id_ed25519",
+        "pdtui hosts add gpu-2 gpu-2.example --runtime docker --label rack=a",
+    ),
+    "hosts import": ("pdtui hosts import --dry-run", "pdtui hosts import 'gpu-*' --label rack=a"),
+    "hosts edit": ("pdtui hosts edit gpu-1 kv_transfer_ifname=eth1 labels.rack=b",),
+    "hosts test": ("pdtui hosts test gpu-1",),
+    "hosts accept-key": ("pdtui hosts accept-key gpu-1 SHA256:0hXbD1...",),
+    "hosts remove": ("pdtui hosts remove gpu-1",),
+    "hosts unlock": ("pdtui hosts unlock ~/.ssh/id_ed25519",),
+    "caches": ("pdtui caches list", "pdtui caches apply -f lmcache.yaml"),
+    "caches list": ("pdtui caches list", "pdtui caches list --mode vllm-nixl --role prefill"),
+    "caches apply": ("pdtui caches apply -f lmcache.yaml",),
+    "caches delete": ("pdtui caches delete lmcache-a",),
+}

@@ -1,0 +1,138 @@
+"""How commands print: one shape for all, colours for people only, nobody asked where nobody is."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+import typer
+import yaml
+from typer.testing import CliRunner
+
+from backend.domain.views import GroupView, HostView
+from pdtui.cli import app
+from pdtui.cli.common import guarded
+from pdtui.cli.output import coloured, print_json, print_table, shaped
+from pdtui.cli.tables import group_rows, host_rows
+
+Json = Annotated[bool, typer.Option("--json")]
+
+
+def shown(*args: str) -> Any:
+    """What a command of ours prints, by its options."""
+    one = typer.Typer()
+
+    @guarded
+    def things(name: str = "x", json: Json = False) -> None:
+        answer = {"name": name, "words": ["on", "1e3", "中文"]}
+        print_json(answer) if json else print_table(("NAME", "STATE"), [(name, "Running")])
+
+    one.command()(shaped(things))
+    return CliRunner().invoke(one, list(args))
+
+
+@pytest.mark.parametrize("args", [["--json"], ["-o", "json"], ["--output=json", "--json"]])
+def test_json_has_two_names(args: list[str]) -> None:
+    done = shown(*args, "--name", "chat")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == {"name": "chat", "words": ["on", "1e3", "中文"]}
+
+
+def test_yaml_says_the_same() -> None:
+    done = shown("-o", "yaml")
+    assert yaml.safe_load(done.stdout) == json.loads(shown("--json").stdout)
+
+
+def test_a_table_in_a_pipe_has_no_colours() -> None:
+    for args in ([], ["-o", "table"], ["-o", "wide"]):
+        assert shown(*args).stdout == "NAME  STATE\nx     Running\n"
+
+
+def test_two_shapes_at_once_are_refused() -> None:
+    done = shown("--json", "-o", "yaml")
+    assert done.exit_code == 2
+    assert "contradict" in done.stderr
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),
+        ({"TERM": "dumb"}, False),
+    ],
+)
+def test_colours_are_for_terminals_that_want_them(
+    monkeypatch: pytest.MonkeyPatch, env: dict[str, str], expected: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert coloured(Terminal()) is expected
+    assert not coloured(io.StringIO())
+
+
+def commands(one: typer.Typer, *path: str) -> Iterator[tuple[str, Any]]:
+    """Every command there is, by its words."""
+    tree: Any = typer.main.get_command(one)
+
+    def walk(command: Any, *words: str) -> Iterator[tuple[str, Any]]:
+        yield " ".join(words), command
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from walk(inner, *words, name)
+
+    yield from walk(tree, *path)
+
+
+def test_what_prints_json_takes_output_too() -> None:
+    for words, command in commands(app):
+        options = {o for p in command.params for o in p.opts}
+        assert ("--json" in options) == ("--output" in options), words
+
+
+def test_nobody_is_asked_where_nobody_is() -> None:
+    done = CliRunner().invoke(app, ["adopt", "someone"])
+    assert done.exit_code == 2
+    assert "--yes" in done.stderr
+    assert "[cli.no_terminal]" in done.stderr
+
+
+def test_the_console_needs_a_terminal() -> None:
+    done = CliRunner().invoke(app, [])
+    assert done.exit_code == 2
+    assert "needs a terminal" in done.stderr
+
+
+def test_what_is_mistyped_is_guessed() -> None:
+    assert "'apply'" in CliRunner().invoke(app, ["aply"]).stderr
+    assert "--json" in CliRunner().invoke(app, ["get", "--jsn"]).stderr
+
+
+def test_wide_shows_more_of_groups_and_hosts() -> None:
+    one = typer.Typer()
+    group = GroupView(name="chat", mode="vllm-nixl", engine="vllm", model="/m/Q", version=3,
+                      revision="", status="Pending", labels={"b": "2", "a": "1"})  # fmt: skip
+    host = HostView(name="n1", address="::1", port=22, runtime="docker", state="up",
+                    port_range=(40000, 40063))  # fmt: skip
+
+    def things(json: Json = False) -> None:
+        print_table(*group_rows([group]))
+        print_table(*host_rows([host]))
+
+    one.command()(shaped(things))
+    narrow = CliRunner().invoke(one, []).stdout
+    broad = CliRunner().invoke(one, ["-o", "wide"]).stdout
+    for word in ("/m/Q", "a=1,b=2", "docker", "40000-40063"):
+        assert word in broad
+        assert word not in narrow
