@@ -14,13 +14,14 @@ TESTS ?=#     what `make test` runs, default all:      make test TESTS=tests/uni
 JOBS ?= 2#    worker processes of the fast tests
 CANDIDATES := python3.11 python3.12 python3.13 python3
 
-.PHONY: help venv demo test chaos check format bench shots pins clean gone
+.PHONY: help venv demo test chaos mutants check format bench shots pins clean gone
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo    a 2P1D group on embedded hosts, with the console (ARGS=--headless: no screen)'
 	@echo 'make test    every test (TESTS=PATH selects)'
 	@echo 'make chaos   random wishes and faults on living groups (STEPS=1000 SEED=7)'
+	@echo 'make mutants change every rule a little; each change must fail a test (ARGS=pairing)'
 	@echo 'make check   lint, format, types, direction of imports'
 	@echo 'make format  let the linter and the formatter repair what they can'
 	@echo 'make bench   speed, beside a rival in the same run'
@@ -38,6 +39,9 @@ test: $(STAMP)
 
 chaos: $(STAMP)
 	@$(PY) -m tests.chaos --steps $(STEPS) $(if $(SEED),--seed $(SEED))
+
+mutants: $(STAMP)
+	@$(PY) -m tests.mutants $(ARGS)
 
 check: $(STAMP)
 	$(PY) -m ruff check . screenshots/*.py

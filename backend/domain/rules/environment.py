@@ -62,7 +62,7 @@ def kv_cache_layout(s: Subject) -> Iterator[Problem]:
         return
     case, refused = _layout_case(s, _layout(p), _layout(d))
     if case:
-        yield finding("pairing.kv_cache_layout", case, _env_path(s, LAYOUT),
+        yield finding("pairing.kv_cache_layout", case, s.env_path(LAYOUT),
                       "refused" if refused else "unverified", prefill=p, decode=d)  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def mla(s: Subject) -> Iterator[Problem]:
     mine, theirs = _truth(p), _truth(d)
     if mine is not None and mine == theirs:
         return
-    path = _env_path(s, MLA)
+    path = s.env_path(MLA)
     latent = [side.is_mla for side in s.sides]
     if _unknown_connector(s) or None in latent:
         case = "model_unknown"
@@ -147,7 +147,7 @@ def ssm_conv_state_layout(s: Subject) -> Iterator[Problem]:
     p, d = _set(s, SSM)
     if not _applies(s, SSM):
         return
-    rule, path = "pairing.ssm_conv_state_layout", _env_path(s, SSM)
+    rule, path = "pairing.ssm_conv_state_layout", s.env_path(SSM)
     if p is None and d is None:
         if _all_recurrent(s):
             yield finding(rule, "unset", path, "warning", prefill=p, decode=d,
@@ -227,7 +227,7 @@ def _switch(side: Side) -> bool | None:
 
 def _switch_path(s: Subject, flags: list[bool | None]) -> str:
     if flags == [None, None]:
-        return _env_path(s, CHUNKED)
+        return s.env_path(CHUNKED)
     found = s.decode.switched(OFF, ON) or s.prefill.switched(OFF, ON)
     return found.path if found else s.path()
 
@@ -248,12 +248,3 @@ def _manager(side: Side) -> bool | None:
     if not side.config.get("attention_chunk_size"):
         return True
     return _truth(side.role.env.get(CHUNKED))
-
-
-def _env_path(s: Subject, name: str) -> str:
-    """The variable where a role sets it for itself, decode's first, else the deployment's."""
-    for side in (s.decode, s.prefill):
-        if "env" not in side.role.inherited and name in side.role.env:
-            return f"spec.roles.{side.name}.env.{name}"
-    own = next((x for x in (s.decode, s.prefill) if "env" not in x.role.inherited), None)
-    return own.path("env") if own else f"spec.env.{name}"

@@ -20,6 +20,11 @@ from backend.domain.rules.words import finding
 PATH = "spec.roles.router.parameters"
 PER_ROLE_POLICIES = ("--prefill-policy", "--decode-policy")
 IGW = "--enable-igw"
+MEMBER_KEY = "VLLM_API_KEY"
+"""What makes a member ask for a key, beside the flag that a role may not write."""
+SENT_KEY = {"vllm-router": "OPENAI_API_KEY"}
+"""Where each router has the one key from that it sends to every member; a client's own is dropped,
+and so is a key given with a member at its registration."""
 
 
 def _managed(s: Subject) -> tuple[str, ...] | None:
@@ -63,6 +68,24 @@ def policies(s: Subject) -> Iterator[Problem]:
         if present(args, flag):
             yield finding("router.policy", "", PATH, "warning", flag=flag, igw=IGW,
                           instead="--policy")  # fmt: skip
+
+
+def member_key(s: Subject) -> Iterator[Problem]:
+    """A member's key is the one that the router sends to both sides. Keys are never repeated."""
+    if s.mode is None or _managed(s) is None or s.mode.router.program not in SENT_KEY:
+        return
+    sends, router = SENT_KEY[s.mode.router.program], effective(s.spec, "router")
+    asked = {side.name: key for side in s.sides if (key := side.role.env.get(MEMBER_KEY))}
+    rule, sent = "router.member_key", router.env.get(sends)
+    if len(set(asked.values())) > 1:
+        yield finding(rule, "differ", s.env_path(MEMBER_KEY), variable=MEMBER_KEY,
+                      roles=list(asked))  # fmt: skip
+        return
+    if asked and sent not in asked.values():
+        own = "env" in router.inherited
+        path = f"spec.env.{sends}" if own else f"spec.roles.router.env.{sends}"
+        yield finding(rule, "other" if sent else "unset", path, variable=MEMBER_KEY,
+                      roles=list(asked), sends=sends)  # fmt: skip
 
 
 def settled(document: Deployment, catalogue: Catalogue) -> Deployment:

@@ -74,3 +74,11 @@ class Subject:
                 return side.path(field)
         found = (side.written(factor) for side in ordered) if factor else ()
         return next((w.path for w in found if w is not None), f"spec.{field}")
+
+    def env_path(self, name: str) -> str:
+        """A variable where a role sets it for itself, decode's first, else the deployment's."""
+        own = [side for side in (self.decode, self.prefill) if "env" not in side.role.inherited]
+        for side in own:
+            if name in side.role.env:
+                return f"spec.roles.{side.name}.env.{name}"
+        return own[0].path("env") if own else f"spec.env.{name}"

@@ -162,6 +162,8 @@ RULES: tuple[Rule, ...] = (
     Rule("router.policy", "pair", MEASURED,
          "Policies by role are set only where they have an effect.", (routing.policies,),
          ("warning",)),
+    Rule("router.member_key", "pair", MEASURED,
+         "A key that members ask for is the one the router sends.", (routing.member_key,)),
     Rule("cache.mode", "document", DOCUMENT,
          "The mode composes the wanted extended cache.", (limits.cache,)),
     Rule("cache.role", "pair", DOCUMENT,

@@ -219,6 +219,30 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
         "zh": ("router 以 {igw} 运行时 {flag} 不起作用：两侧使用同一个策略。",
                "请改用 {instead}，并去掉 {flag}。"),
     },
+    "router.member_key:differ": {
+        "en": ("{roles} ask for different keys in {variable}, but the router sends one key to "
+               "both.",
+               "Set the same {variable} for both roles, or take it out and guard the router's "
+               "endpoint."),
+        "zh": ("{roles} 的 {variable} 是不同的密钥，但 router 向两侧发送同一个密钥。",
+               "请让两个角色使用相同的 {variable}，或将其去掉，改为保护 router 的端点。"),
+    },
+    "router.member_key:unset": {
+        "en": ("{roles} ask for the key in {variable}, but the router's {sends} is not set, so it "
+               "sends none and every request is turned away.",
+               "Set {sends} in the router's env to the same key, or take {variable} out."),
+        "zh": ("{roles} 要求 {variable} 中的密钥，但 router 的 {sends} 未设置，"
+               "它不发送密钥，所有请求都会被拒绝。",
+               "请在 router 的 env 中将 {sends} 设为同一密钥，或去掉 {variable}。"),
+    },
+    "router.member_key:other": {
+        "en": ("{roles} ask for the key in {variable}, but the router's {sends} is another one, so "
+               "every request is turned away.",
+               "Set {sends} in the router's env to the same key, or take {variable} out."),
+        "zh": ("{roles} 要求 {variable} 中的密钥，但 router 的 {sends} 是另一个密钥，"
+               "所有请求都会被拒绝。",
+               "请在 router 的 env 中将 {sends} 设为同一密钥，或去掉 {variable}。"),
+    },
     "cache.mode:": {
         "en": ("{role} wants the extended cache {service}, but mode {mode} composes none of that "
                "kind.",
