@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,19 +22,15 @@ from pdtui.commands import catalog, keymap, questions
 from pdtui.commands.handlers import HANDLERS
 from pdtui.commands.model import Context, Scope
 from pdtui.commands.palette import CommandProvider
-from pdtui.config import folder, read_keys, state_folder
-from pdtui.i18n import pick, tr, use
+from pdtui.config import read_keys, state_folder
+from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
+from pdtui.places import Places
 from pdtui.present import detail, groups
 from pdtui.present.cells import Line, Span, Tone
-from pdtui.present.status import ASCII, UNICODE, speaks_unicode, use_glyphs
-from pdtui.screens.base import Area, ConsoleScreen
+from pdtui.screens.base import ConsoleScreen, TableScreen
 from pdtui.screens.dialogs.error import ErrorDialog
-from pdtui.screens.events import EventsScreen
-from pdtui.screens.group import GroupScreen
-from pdtui.screens.groups import GroupsScreen
-from pdtui.screens.hosts import HostsScreen
-from pdtui.screens.modes import ModesScreen
+from pdtui.settings import Settings
 from pdtui.state.messages import StoreChanged
 from pdtui.state.store import Store
 from pdtui.styles import themes
@@ -45,8 +41,6 @@ if TYPE_CHECKING:
     from backend.domain.errors import PdError
     from pdtui.session import Session
 
-PAINT_S = 0.1
-"""Seconds between two drawings of a changing store."""
 SPIN_S = 0.25
 INTERRUPT_S = 3.0
 """Seconds in which a second ctrl+c ends the console."""
@@ -54,7 +48,7 @@ INTERRUPT_S = 3.0
 OpenClient = Callable[[], Awaitable["BackendClient"]]
 
 
-class Console(App[None]):
+class Console(Places):
     """The terminal console."""
 
     TITLE = "pdtui"
@@ -62,12 +56,6 @@ class Console(App[None]):
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = ""
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
-    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
-        "groups": GroupsScreen,
-        "hosts": HostsScreen,
-        "events": EventsScreen,
-        "modes": ModesScreen,
-    }
     DEFAULT_MODE = "groups"
     BINDINGS: ClassVar[list[BindingType]] = [*keymap.bindings("app")]
 
@@ -82,8 +70,15 @@ class Console(App[None]):
         clock: Callable[[], float] = time.time,
         state_dir: Path | None = None,
         ask_to_leave: bool = True,
+        settings: Settings | None = None,
+        settings_file: Path | None = None,
+        bad_settings: Sequence[str] = (),
     ) -> None:
         super().__init__(watch_css=False)
+        self.settings = settings or Settings()
+        self.settings_file = settings_file
+        self._bad_settings = list(bad_settings)
+        self._asked_theme = theme
         self._open_client = open_client
         self._asked_read_only = read_only
         self._clock = clock
@@ -91,12 +86,13 @@ class Console(App[None]):
         self._ask_to_leave = ask_to_leave
         for known in themes.THEMES.values():
             self.register_theme(known)
-        chosen = themes.pick(theme, os.environ.get("COLORFGBG"))
+        chosen = self._theme_name()
         self.set_reactive(App.theme, f"pdtui-{chosen}")  # the first frame has it already
         self.set_class(chosen == "dark", "-dark-mode", update=False)
         self.set_class(chosen == "light", "-light-mode", update=False)
         self.own_keys, self.bad_keys = keymap.check(keys or {})
-        self._keys_file = keys_file
+        self._keys = dict(self.own_keys)
+        self.keys_file = keys_file
         self.store = Store()
         self.session: Session | None = None
         self._paint: Timer | None = None
@@ -122,21 +118,22 @@ class Console(App[None]):
 
         self.session = Session(self, self._open_client)
         self.session.start()
-        self._read_keys()
+        self.read_keys()
         if any((self.state_dir / "drafts").glob("*.json")):
             self.run_worker(self._offer_draft(), name="draft", group="draft", exit_on_error=False)
 
-    def _read_keys(self) -> None:
+    def read_keys(self) -> None:
         """The user's own keys, after the first frame: YAML is not needed before."""
-        if self._keys_file is not None and self._keys_file.exists():
-            found, unreadable = read_keys(self._keys_file)
-            good, bad = keymap.check({**found, **self.own_keys})
+        if self.keys_file is not None and self.keys_file.exists():
+            found, unreadable = read_keys(self.keys_file)
+            good, bad = keymap.check({**found, **self._keys})
             self.own_keys, self.bad_keys = good, [*unreadable, *bad]
             self.set_keymap(good)
             if (screen := self._console_screen()) is not None:
                 screen.key_bar()
-        if self.bad_keys:
-            first, rest = self.bad_keys[0], len(self.bad_keys) - 1
+        bad = [*self._bad_settings, *self.bad_keys]
+        if bad:
+            first, rest = bad[0], len(bad) - 1
             self.say(tr("keymap.more", first=first, count=rest) if rest else first, "warn")
 
     async def _offer_draft(self) -> None:
@@ -162,9 +159,10 @@ class Console(App[None]):
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing may be changed, by our own flag or the backend's."""
+        """Whether nothing may be changed, by our own flag, the setting or the backend's."""
         health = self.store.health
-        return self._asked_read_only or bool(health and health.read_only)
+        set_so = self._asked_read_only or self.settings.read_only == "yes"
+        return set_so or bool(health and health.read_only)
 
     def base_context(self, **under_cursor: Any) -> Context:
         """A context with the connection filled in."""
@@ -177,7 +175,12 @@ class Console(App[None]):
 
     def context_of(self, screen: Screen[Any]) -> Context:
         """What stands under a screen's cursor."""
-        return screen.context() if isinstance(screen, ConsoleScreen) else self.base_context()
+        ctx = screen.context() if isinstance(screen, ConsoleScreen) else self.base_context()
+        if isinstance(screen, TableScreen):
+            marked = tuple(sorted(screen.marked))
+            found = {"markable": screen.markable, "sortable": screen.sortable, "marked": marked}
+            return replace(ctx, **found)  # type: ignore[arg-type]
+        return ctx
 
     def scopes(self) -> tuple[Scope, ...]:
         """The command scopes of the present screen."""
@@ -216,7 +219,7 @@ class Console(App[None]):
             self._stale = True
             return
         self._tell()
-        self._paint = self.set_timer(PAINT_S, self._painted)
+        self._paint = self.set_timer(self.settings.paint_s, self._painted)
 
     @property
     def settled(self) -> bool:
@@ -262,41 +265,9 @@ class Console(App[None]):
                 (Span(tr("error.internal", name=event.worker.name), "strong"),),
                 detail.fact(type(error).__name__, str(error)),
             ]
-            self.push_screen(ErrorDialog(word("error", "internal"), lines))
+            self.push_screen(ErrorDialog(tr("error.unforeseen"), lines))
 
-    # going places
-
-    def go_area(self, area: Area) -> None:
-        """To another area, which is as it was left."""
-        if self.current_mode == area:
-            while len(self.screen_stack) > 1:
-                top = self.screen
-                if isinstance(top, ConsoleScreen) and not top.may_leave():
-                    return
-                self.pop_screen()
-        else:
-            self.switch_mode(area)
-
-    def open_group(self, name: str) -> None:
-        """A group's panel."""
-        if self.current_mode != "groups":
-            self.switch_mode("groups")
-        self.push_screen(GroupScreen(name))
-
-    def open_host(self, name: str) -> None:
-        """A host, found in the list."""
-        self.go_area("hosts")
-
-        def select() -> None:
-            if isinstance(self.screen, HostsScreen):
-                self.screen.table().select(name)
-
-        self.call_after_refresh(select)
-
-    def go_back(self) -> None:
-        """Escape."""
-        if isinstance(self.screen, ConsoleScreen):
-            self.screen.back()
+    # doing things
 
     def refresh_all(self) -> None:
         """Read everything anew."""
@@ -306,6 +277,20 @@ class Console(App[None]):
     def other_theme(self) -> None:
         """Dark to light and back."""
         self.theme = "pdtui-light" if self.current_theme.dark else "pdtui-dark"
+
+    def _theme_name(self) -> str:
+        wanted = self._asked_theme or self.settings.theme
+        return themes.pick(wanted, os.environ.get("COLORFGBG"))
+
+    def change_settings(self, settings: Settings) -> None:
+        """Take new settings at once, and keep them."""
+        from pdtui.screens.settings import apply
+
+        before, self.settings = self.settings, settings
+        if settings.theme != before.theme:
+            self._asked_theme = None
+            self.theme = f"pdtui-{self._theme_name()}"
+        apply(self, before)
 
     def copy(self, text: str, what: str) -> None:
         """Copy, and say what came of it."""
@@ -367,33 +352,3 @@ class Console(App[None]):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """None of Textual's own: the table has ours."""
         return ()
-
-
-def run(
-    open_client: OpenClient,
-    *,
-    read_only: bool = False,
-    theme: str | None = None,
-    keys: Mapping[str, str] | None = None,
-    ask_to_leave: bool = True,
-    state_dir: Path | None = None,
-) -> int:
-    """Show the console until it is left; returns the exit code.
-
-    `open_client` is awaited after the first frame, so that it may import and start a backend.
-    `theme` is `dark` or `light`; None looks at the terminal. `keys` maps command ids to keys.
-    `ask_to_leave` is for a backend that ends with the console: ask first when groups still run.
-    """
-    use(pick(os.environ))
-    use_glyphs(UNICODE if speaks_unicode(os.environ, sys.stdout.encoding) else ASCII)
-    console = Console(
-        open_client,
-        read_only=read_only,
-        theme=theme,
-        keys=keys,
-        keys_file=folder() / "keys.yaml",
-        ask_to_leave=ask_to_leave,
-        state_dir=state_dir,
-    )
-    console.run()
-    return console.return_code or 0

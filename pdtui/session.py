@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from backend.client.base import BackendClient
 from backend.domain.errors import NotFound, PdError, Problem, TimedOut
 from backend.domain.views import (
+    CacheView,
     Change,
     EventView,
     GroupView,
     HostView,
     LogChunk,
     ModeView,
+    Snapshot,
     VersionView,
 )
 from pdtui.i18n import tr
@@ -128,6 +130,8 @@ class Session:
                 store.drop_host(str(change.body["name"]))
             case "event":
                 store.add_event(EventView.model_validate(change.body))
+            case "snapshot":  # the stream could not be resumed where it broke off
+                store.load(Snapshot.model_validate(change.body))
         store.seq = max(store.seq, change.seq)
         self._console.store_changed()
 
@@ -140,14 +144,18 @@ class Session:
         done: Callable[[T], None] | None = None,
         *,
         failed: Callable[[PdError], bool] | None = None,
+        opens: bool = False,
     ) -> None:
         """Ask the backend in a worker of its own group.
 
         `done` gets the answer. A failure goes to `failed` first, and to the error dialog unless
-        that returned True.
+        that returned True. `opens` says that `done` opens a screen: what is typed meanwhile is
+        for that one.
         """
+        if opens:
+            self._console.hold_keys()
         self._console.run_worker(
-            self._called(ask, done, failed),
+            self._called(ask, done, failed, opens),
             name=name,
             group=f"call.{name}",
             exit_on_error=False,
@@ -158,19 +166,23 @@ class Session:
         ask: Callable[[BackendClient], Awaitable[T]],
         done: Callable[[T], None] | None,
         failed: Callable[[PdError], bool] | None,
+        opens: bool,
     ) -> None:
         self._spin(1)
         try:
             answer = await self._ask(ask)
         except PdError as error:
+            self._console.drop_keys()
             if not (failed and failed(error)):
                 self._console.report(error)
-            return
+        else:
+            if done:
+                done(answer)
+            self._console.store_changed()
         finally:
             self._spin(-1)
-        if done:
-            done(answer)
-        self._console.store_changed()
+            if opens:
+                self._console.release_keys()
 
     async def _ask(self, ask: Callable[[BackendClient], Awaitable[T]]) -> T:
         if self._client is None:
@@ -235,15 +247,15 @@ class Session:
 
     def document(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
         """The stored document of a deployment."""
-        self.call(f"document.{name}", lambda c: c.deployment(name), done)
+        self.call(f"document.{name}", lambda c: c.deployment(name), done, opens=True)
 
-    def modes(self, done: Callable[[tuple[ModeView, ...]], None]) -> None:
+    def modes(self, done: Callable[[tuple[ModeView, ...]], None], *, opens: bool = False) -> None:
         """The catalogue's modes."""
-        self.call("modes", lambda c: c.modes(), done)
+        self.call("modes", lambda c: c.modes(), done, opens=opens)
 
     def history(self, name: str, done: Callable[[tuple[VersionView, ...]], None]) -> None:
         """Every saved document of a deployment, newest first."""
-        self.call(f"history.{name}", lambda c: c.history(name), done)
+        self.call(f"history.{name}", lambda c: c.history(name), done, opens=True)
 
     def check(
         self,
@@ -274,7 +286,7 @@ class Session:
 
     def host_entry(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
         """An inventory entry as it was written."""
-        self.call(f"entry.{name}", lambda c: c.host_entry(name), done)
+        self.call(f"entry.{name}", lambda c: c.host_entry(name), done, opens=True)
 
     def put_host(
         self,
@@ -298,6 +310,27 @@ class Session:
         self._change(
             f"host.{name}", lambda c: c.delete_host(name), tr("done.delete_host", name=name)
         )
+
+    def caches(self, done: Callable[[tuple[CacheView, ...]], None]) -> None:
+        """All cache services."""
+        self.call("caches", lambda c: c.caches(), done)
+
+    def cache_document(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
+        """The saved document of a cache service."""
+        self.call(f"cache.{name}", lambda c: c.cache_document(name), done, opens=True)
+
+    def put_cache(
+        self,
+        document: dict[str, Any],
+        done: Callable[[CacheView], None],
+        failed: Callable[[PdError], bool],
+    ) -> None:
+        """Save a cache service."""
+        self.call("put_cache", lambda c: c.apply_cache(document), done, failed=failed)
+
+    def delete_cache(self, name: str, done: Callable[[], None]) -> None:
+        """Forget a cache service."""
+        self.call(f"cache.{name}", lambda c: c.delete_cache(name), lambda _: done())
 
     async def read_log(
         self, instance: str, *, generation: int | None = None, offset: int | None = None

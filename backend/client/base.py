@@ -11,6 +11,8 @@ from typing import Any
 
 from backend.domain.doctor import Finding
 from backend.domain.views import (
+    CacheChoice,
+    CacheView,
     Change,
     Deletion,
     EventView,
@@ -18,6 +20,7 @@ from backend.domain.views import (
     Health,
     HostView,
     LogChunk,
+    ModeChoice,
     ModeView,
     ScaleResult,
     Snapshot,
@@ -144,6 +147,34 @@ class BackendClient(ABC):
     @abstractmethod
     async def test_host(self, name: str) -> HostView:
         """Connect and look now. Raises HostKeyUnknown with the fingerprint, and its siblings."""
+
+    @abstractmethod
+    async def caches(self) -> tuple[CacheView, ...]:
+        """All cache services."""
+
+    @abstractmethod
+    async def cache_document(self, name: str) -> dict[str, Any]:
+        """The saved document of a cache service."""
+
+    @abstractmethod
+    async def cache_choices(
+        self, mode: str | None = None, role: str | None = None
+    ) -> tuple[CacheChoice, ...]:
+        """Every cache service, and why a role in a mode may not use it."""
+
+    @abstractmethod
+    async def apply_cache(self, document: dict[str, Any]) -> CacheView:
+        """Save a cache service."""
+
+    @abstractmethod
+    async def delete_cache(self, name: str) -> None:
+        """Forget a cache service that no deployment uses."""
+
+    @abstractmethod
+    async def mode_choices(
+        self, document: dict[str, Any] | None = None, **about: str
+    ) -> tuple[ModeChoice, ...]:
+        """Which modes a deployment may take: of a document, or of `engine=` and `vendor=`."""
 
     @abstractmethod
     async def aclose(self) -> None:

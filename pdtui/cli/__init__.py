@@ -75,7 +75,7 @@ def open_console(
         from backend.domain.errors import Invalid
 
         raise Invalid.of("cli.no_screen", tr("cli.no_screen"), remedy=tr("cli.no_screen.remedy"))
-    from pdtui.app import run
+    from pdtui.start import run
 
     async def connect():  # type: ignore[no-untyped-def]
         from backend.client.connect import open_client

@@ -28,7 +28,7 @@ class Broken(Exception):
 
 def interactive(hosts: int) -> None:
     """The console on a fresh stage; leaving it takes the stage down."""
-    from pdtui.app import run
+    from pdtui.start import run
 
     stage = Stage(hosts)
     stage.up()

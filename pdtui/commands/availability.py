@@ -29,6 +29,44 @@ def reads(ctx: Context) -> str | None:
     return None if ctx.connected else tr("why.disconnected")
 
 
+def unless_marked(why_not: WhyNot) -> WhyNot:
+    """Marked groups are judged one by one when they are asked for; else the one at the cursor."""
+    return lambda ctx: None if ctx.marked else why_not(ctx)
+
+
+def markable(ctx: Context) -> str | None:
+    """Only lists whose rows can be acted upon together take marks."""
+    return None if ctx.markable else tr("why.no_marks")
+
+
+def sortable(ctx: Context) -> str | None:
+    """Only a table whose order means nothing can be sorted."""
+    return None if ctx.sortable else tr("why.no_sort")
+
+
+def cache(ctx: Context) -> str | None:
+    """A cache service must stand under the cursor."""
+    return None if ctx.cache else tr("why.no_cache")
+
+
+def unused_cache(ctx: Context) -> str | None:
+    """A service that a deployment uses is not deleted."""
+    if ctx.cache is None:
+        return tr("why.no_cache")
+    used = ", ".join(ctx.cache.used_by[:3])
+    return tr("why.cache_used", name=ctx.cache.name, groups=used) if used else None
+
+
+def setting(ctx: Context) -> str | None:
+    """A row that can be changed must stand under the cursor."""
+    return None if ctx.setting else tr("why.no_setting")
+
+
+def member(ctx: Context) -> str | None:
+    """An instance must stand under the cursor."""
+    return None if ctx.member else tr("why.no_instance")
+
+
 def group(ctx: Context) -> str | None:
     """A group must stand under the cursor."""
     return None if ctx.group else tr("why.no_group")

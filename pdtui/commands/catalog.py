@@ -9,6 +9,7 @@ from pdtui.commands import availability as can
 from pdtui.commands.model import Command, Effect, Scope, WhyNot
 
 _ALL = can.all_of
+_MANY = can.unless_marked
 _CHANGES = can.changes
 
 
@@ -23,7 +24,7 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("scale", "S", "change", 3, 3, _ALL(_CHANGES, can.can_scale)),
         ("more", "plus", "change", 0, 4, _ALL(_CHANGES, more)),
         ("fewer", "minus", "change", 0, 5, _ALL(_CHANGES, fewer)),
-        ("restart", "r", "change", 4, 6, _ALL(_CHANGES, can.can_restart)),
+        ("restart", "r", "change", 4, 6, _ALL(_CHANGES, _MANY(can.can_restart))),
         ("new", "n", "change", 7, 0, _CHANGES),
         ("edit", "E", "change", 0, 0, _ALL(_CHANGES, can.can_edit)),
         ("describe", "d", "read", 5, 8, _ALL(can.group, can.reads)),
@@ -32,9 +33,9 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("history", "H", "read", 0, 0, _ALL(can.group, can.reads)),
         ("changes", "c", "read", 0, 0, can.has_changes),
         ("copy", "y", "read", 0, 7, can.has_endpoint),
-        ("stop", "x", "change", 0, 0, _ALL(_CHANGES, can.can_stop)),
-        ("start", "u", "change", 0, 0, _ALL(_CHANGES, can.can_start)),
-        ("delete", "D", "destroy", 8, 0, _ALL(_CHANGES, can.can_delete)),
+        ("stop", "x", "change", 0, 0, _ALL(_CHANGES, _MANY(can.can_stop))),
+        ("start", "u", "change", 0, 0, _ALL(_CHANGES, _MANY(can.can_start))),
+        ("delete", "D", "destroy", 8, 0, _ALL(_CHANGES, _MANY(can.can_delete))),
     )
     return tuple(
         Command(
@@ -63,6 +64,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("area.hosts", ("2",), "app"),
     Command("area.events", ("3",), "app"),
     Command("area.modes", ("4",), "app"),
+    Command("area.instances", ("5",), "app"),
+    Command("area.caches", ("6",), "app"),
+    Command("area.settings", ("7",), "app"),
     Command("app.refresh", ("R", "f5"), "app"),
     Command("app.theme", (), "app"),
     # every table
@@ -76,6 +80,11 @@ COMMANDS: tuple[Command, ...] = (
     )),
     Command("list.open", ("enter",), "list", owner="widget", action="open", bar=1),
     Command("list.filter", ("slash",), "list", bar=60),
+    Command("list.sort", ("O",), "list", why_not=can.sortable),
+    Command("list.sort_next", ("greater_than_sign",), "list", why_not=can.sortable),
+    Command("list.sort_previous", ("less_than_sign",), "list", why_not=can.sortable),
+    Command("list.mark", ("space",), "list", why_not=can.markable),
+    Command("list.mark_all", ("asterisk",), "list", why_not=can.markable),
     *_on_group("groups"),
     *_on_group("group"),
     Command(
@@ -108,6 +117,21 @@ COMMANDS: tuple[Command, ...] = (
     Command("events.only", ("o",), "events", bar=4, why_not=can.event_group),
     # modes
     Command("modes.copy", ("y",), "modes", bar=2, why_not=can.mode),
+    # instances
+    Command("instances.logs", ("l",), "instances", bar=2, why_not=_ALL(can.member, can.has_log),
+            text="logs"),
+    Command("instances.describe", ("d",), "instances", bar=3, why_not=can.member, text="describe"),
+    Command("instances.faults", ("exclamation_mark",), "instances", bar=4),
+    Command("instances.copy", ("y",), "instances", bar=5, why_not=can.member),
+    Command("instances.delete", ("X",), "instances", "change", 6,
+            _ALL(_CHANGES, can.member, can.can_delete_member), text="delete_member"),
+    # cache services
+    Command("caches.describe", ("d",), "caches", bar=2, why_not=can.cache, text="describe"),
+    Command("caches.new", ("n",), "caches", "change", 3, _CHANGES),
+    Command("caches.edit", ("E",), "caches", "change", 4, _ALL(_CHANGES, can.cache)),
+    Command("caches.delete", ("D",), "caches", "destroy", 5, _ALL(_CHANGES, can.unused_cache)),
+    # settings
+    Command("settings.change", ("E",), "settings", bar=2, why_not=can.setting),
     # text views
     *_moves("text", (
         ("down", ("down", "j"), "scroll_down"),

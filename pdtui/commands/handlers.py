@@ -9,6 +9,7 @@ from pdtui.commands.form_handlers import FORM
 from pdtui.commands.model import Context
 from pdtui.commands.more_handlers import GROUP as _MORE_GROUP
 from pdtui.commands.more_handlers import MORE
+from pdtui.commands.site_handlers import SITE, or_bulk
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present import detail, plans
@@ -321,10 +322,10 @@ _GROUP: dict[str, Handler] = {
     "scale": scale,
     "more": _step(1),
     "fewer": _step(-1),
-    "restart": restart,
-    "delete": delete,
-    "stop": _pause(True),
-    "start": _pause(False),
+    "restart": or_bulk("restart", restart),
+    "delete": or_bulk("delete", delete),
+    "stop": or_bulk("stop", _pause(True)),
+    "start": or_bulk("start", _pause(False)),
     "logs": logs,
     "events": events,
     "describe": describe,
@@ -335,6 +336,7 @@ _GROUP: dict[str, Handler] = {
 HANDLERS: dict[str, Handler] = {
     **FORM,
     **MORE,
+    **SITE,
     **{f"groups.{name}": handler for name, handler in _GROUP.items()},
     **{f"group.{name}": handler for name, handler in _GROUP.items()},
     "group.delete_member": delete_member,
@@ -343,6 +345,9 @@ HANDLERS: dict[str, Handler] = {
     "hosts.accept": test_host,
     "hosts.delete": delete_host,
     "events.describe": describe,
+    "instances.logs": logs,
+    "instances.describe": describe,
+    "instances.delete": delete_member,
     "list.filter": filter_rows,
     "describe.copy": copy_page,
     "log.follow": _on_log(LogScreen.toggle_follow),

@@ -32,10 +32,10 @@ FIXED = frozenset({"app.help", "app.palette", "app.back", "app.quit", "app.inter
 
 _SHOWN = {
     "question_mark": "?", "slash": "/", "colon": ":", "exclamation_mark": "!",
-    "plus": "+", "minus": "-",
+    "plus": "+", "minus": "-", "asterisk": "*",
     "escape": "esc", "pagedown": "pgdn", "pageup": "pgup",
     "left_square_bracket": "[", "right_square_bracket": "]",
-    "down": "↓", "up": "↑",
+    "down": "↓", "up": "↑", "less_than_sign": "<", "greater_than_sign": ">",
 }  # fmt: skip
 
 
@@ -107,6 +107,9 @@ _TOGETHER: tuple[frozenset[Scope], ...] = (
     frozenset({"app", "text", "log"}),
     frozenset({"app", "list", "modes"}),
     frozenset({"app", "list", "form"}),
+    frozenset({"app", "list", "instances"}),
+    frozenset({"app", "list", "caches"}),
+    frozenset({"app", "list", "settings"}),
     frozenset({"app", "text", "form"}),
 )
 

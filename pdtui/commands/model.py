@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Literal
 from pdtui.i18n import tr
 
 if TYPE_CHECKING:
-    from backend.domain.views import EventView, GroupView, HostView, MemberView, ModeView
+    from backend.domain.views import (
+        CacheView,
+        EventView,
+        GroupView,
+        HostView,
+        MemberView,
+        ModeView,
+    )
     from pdtui.state.form import Form, Item
 
 Scope = Literal[
@@ -24,6 +31,9 @@ Scope = Literal[
     "log",
     "form",
     "modes",
+    "instances",
+    "caches",
+    "settings",
 ]
 Effect = Literal["read", "change", "destroy"]
 
@@ -45,6 +55,11 @@ class Context:
     mode: ModeView | None = None
     item: Item | None = None
     form: Form | None = None
+    cache: CacheView | None = None
+    setting: str = ""
+    markable: bool = False
+    sortable: bool = False
+    marked: tuple[str, ...] = ()
 
 
 WhyNot = Callable[[Context], str | None]

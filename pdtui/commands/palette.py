@@ -67,10 +67,11 @@ class CommandProvider(Provider):
                     text=command.title,
                     help=Content(self._help(command)),  # type: ignore[arg-type]
                 )
-        store = self._console.store
+        store, go_instance = self._console.store, self._console.open_instance
         for kind, names, go in (
             ("groups", list(store.groups), self._console.open_group),
             ("hosts", list(store.hosts), self._console.open_host),
+            ("instances", [m.id for g in store.groups.values() for m in g.members], go_instance),
         ):
             for name in names:
                 score = matcher.match(name)

@@ -33,8 +33,8 @@ terminals, tmux or the console's way out, and stay: {reserved}. These commands k
 {fixed}.
 """
 ORDER: tuple[Scope, ...] = (
-    "app", "list", "groups", "group", "form", "hosts", "events", "modes", "text", "log",
-    "describe",
+    "app", "list", "groups", "group", "form", "hosts", "events", "modes", "instances", "caches",
+    "settings", "text", "log", "describe",
 )  # fmt: skip
 CHANGES = {"read": "", "change": "changes", "destroy": "destroys"}
 

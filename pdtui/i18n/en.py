@@ -6,12 +6,14 @@ from pdtui.i18n.en_cli import TEXT as _CLI
 from pdtui.i18n.en_commands import TEXT as _COMMANDS
 from pdtui.i18n.en_form import TEXT as _FORM
 from pdtui.i18n.en_more import TEXT as _MORE
+from pdtui.i18n.en_site import TEXT as _SITE
 
 TEXT: dict[str, str] = {
     **_CLI,
     **_COMMANDS,
     **_FORM,
     **_MORE,
+    **_SITE,
     # areas, columns
     "area.groups": "Groups",
     "area.hosts": "Hosts",

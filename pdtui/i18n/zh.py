@@ -6,12 +6,14 @@ from pdtui.i18n.zh_cli import TEXT as _CLI
 from pdtui.i18n.zh_commands import TEXT as _COMMANDS
 from pdtui.i18n.zh_form import TEXT as _FORM
 from pdtui.i18n.zh_more import TEXT as _MORE
+from pdtui.i18n.zh_site import TEXT as _SITE
 
 TEXT: dict[str, str] = {
     **_CLI,
     **_COMMANDS,
     **_FORM,
     **_MORE,
+    **_SITE,
     # 区域与列
     "area.groups": "组",
     "area.hosts": "主机",

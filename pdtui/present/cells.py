@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from rich.cells import cell_len, set_cell_size
@@ -47,14 +47,15 @@ def width(spans: Sequence[Span]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One table cell."""
+    """One table cell. `rank` is what it is sorted by where its text is not (an age, a state)."""
 
     spans: Line = ()
+    rank: float | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, text: str | int, tone: Tone = "text") -> Cell:
+    def of(cls, text: str | int, tone: Tone = "text", rank: float | None = None) -> Cell:
         """A cell of one span."""
-        return cls((Span(str(text), tone),))
+        return cls((Span(str(text), tone),), rank)
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from pdtui.i18n.catalog import word
 from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line, padded, width
 from pdtui.present.numbers import NONE, since
 from pdtui.present.safe import clean
-from pdtui.present.status import glyphs, group_look, level_look
+from pdtui.present.status import GROUP_ORDER, glyphs, group_look, level_look
 
 if TYPE_CHECKING:
     from backend.domain.views import GroupView, MemberView
@@ -52,11 +52,11 @@ def row(group: GroupView, age: str) -> Row:
         group.name,
         (
             Cell.of(group.name, "strong"),
-            Cell((group_look(group).span(),)),
+            Cell((group_look(group).span(),), GROUP_ORDER.index(group.status)),
             Cell(ratio(group, short=True)),
             Cell(short_marks(group)),
             Cell.of(group.mode or word("mode", "none"), "text" if group.mode else "dim"),
-            Cell.of(age, "dim"),
+            Cell.of(age, "dim", rank=-group.since),
             Cell.of(url, "text" if group.endpoint else "dim"),
             Cell.of(group.model, "dim"),
         ),

@@ -38,12 +38,12 @@ def rows(hosts: Iterable[HostView], now: float) -> list[Row]:
             (
                 Cell.of(h.name, "strong"),
                 Cell((host_look(h).span(),)),
-                Cell(free(h)),
+                Cell(free(h), sum(not a.held_by for a in h.accelerators)),
                 Cell.of(types(h.accelerators), "text" if h.accelerators else "dim"),
                 Cell.of(ports(h)),
                 Cell.of(h.runtime, "dim"),
                 Cell.of(address(h), "dim"),
-                Cell.of(since(now, h.seen), "dim"),
+                Cell.of(since(now, h.seen), "dim", rank=-h.seen),
                 Cell.of(h.note, "dim" if h.state == "up" else host_look(h).tone),
             ),
         )

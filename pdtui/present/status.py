@@ -33,13 +33,16 @@ class Glyphs:
     dot: str = "·"
     yes: str = "✓"
     up: str = "↑"
+    down: str = "↓"
+    marked: str = "◆"
     spin: str = "⠋⠙⠹⠸⠼⠴⠦⠧"
 
 
 UNICODE = Glyphs()
 ASCII = Glyphs(
     full="*", half="+", empty="o", fading="~", cross="x", warn="!", clock="@", cursor=">",
-    more="~", rule="-", under="=", arrow="->", path=">", dot="-", yes="y", up="^", spin="|/-\\",
+    more="~", rule="-", under="=", arrow="->", path=">", dot="-", yes="y", up="^", down="v",
+    marked="#", spin="|/-\\",
 )  # fmt: skip
 
 _chosen = UNICODE
@@ -96,6 +99,12 @@ _MEMBER: dict[str, tuple[str, Tone]] = {
     "crash_loop": ("cross", "bad"),
     "unreachable": ("warn", "bad"),
 }
+MEMBER_ORDER: tuple[str, ...] = (
+    "crash_loop", "unreachable", "exited", "unhealthy", "starting", "pending", "draining",
+    "stopping", "ready",
+)  # fmt: skip
+"""States of members, what most needs a look first."""
+GROUP_ORDER: tuple[str, ...] = ("Pending", "Partially ready", "Running", "Stopped")
 _HOST: dict[str, tuple[str, Tone]] = {
     "unknown": ("fading", "off"),
     "up": ("full", "ok"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast, get_args
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,7 +19,7 @@ from pdtui.present.cells import Line, Row, Span, Tone
 from pdtui.present.numbers import count
 from pdtui.present.status import glyphs
 from pdtui.state.messages import StoreChanged
-from pdtui.state.query import select
+from pdtui.state.query import Sorting, ordered, select
 from pdtui.widgets.bars import KeyBar, StatusBar, TitleBar
 from pdtui.widgets.filter_bar import FilterBar
 from pdtui.widgets.resource_table import ResourceTable
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from pdtui.app import Console
     from pdtui.state.store import Kind
 
-Area = Literal["groups", "hosts", "events", "modes"]
-AREAS: tuple[Area, ...] = ("groups", "hosts", "events", "modes")
+Area = Literal["groups", "hosts", "events", "modes", "instances", "caches", "settings"]
+AREAS: tuple[Area, ...] = get_args(Area)
+"""The areas in the order of their number keys."""
 TICK_S = 5.0
 """Seconds between two looks at the clock, for ages."""
 
@@ -78,6 +79,19 @@ class ConsoleScreen(Screen[None]):
             bar.action_clear()
         elif len(self.console.screen_stack) > 1:
             self.console.pop_screen()
+
+    async def relabel(self) -> None:
+        """Make the widgets anew, in the language that is now in use."""
+        if not self.is_mounted:
+            return
+        self.relabelled()
+        await self.recompose()
+        self._seen = -1
+        self.home_widget().focus()
+        self.sync(force=True)
+
+    def relabelled(self) -> None:
+        """Forget what was drawn in the language before."""
 
     def may_leave(self) -> bool:
         """Whether nothing is lost when this screen is closed; a screen that says no asks."""
@@ -144,7 +158,7 @@ class ConsoleScreen(Screen[None]):
     def key_bar(self) -> None:
         """The keys as they stand for what is under the cursor."""
         shown = catalog.bar("app", *self.scopes)
-        self.query_one(KeyBar).offer(shown, self.context(), self.console.own_keys)
+        self.query_one(KeyBar).offer(shown, self.console.context_of(self), self.console.own_keys)
 
     def say(self, text: str, tone: Tone = "dim") -> None:
         """A message in the status line."""
@@ -187,15 +201,24 @@ class ConsoleScreen(Screen[None]):
             )
         )
         spans.append(Span(f"  {counts}", "dim"))
-        return tuple(spans)
+        return (*spans, *self.facts_here())
+
+    def facts_here(self) -> Line:
+        """What this screen has to say beside who answers."""
+        return ()
 
 
 class TableScreen(ConsoleScreen):
-    """A screen whose body is one table that `/` filters."""
+    """A screen whose body is one table that `/` filters, `O` sorts and space marks rows of."""
+
+    markable: ClassVar[bool] = False
+    sortable: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
         self.query_text = ""
+        self.sorting = Sorting()
+        self.marked: set[str] = set()
 
     def rows(self) -> list[Row]:
         """Every row, unfiltered."""
@@ -214,6 +237,10 @@ class TableScreen(ConsoleScreen):
         table = self.table()
         every = self.rows()
         shown = select(every, table.columns, self.query_text)
+        shown = ordered(shown, table.columns, self.sorting)
+        self.marked &= {r.key for r in every}
+        table.set_marked(self.marked)
+        table.set_sorting(self.sorting)
         if self.query_text and not shown:
             table.set_empty([(Span(tr("filter.none", query=self.query_text), "dim"),)])
         else:
@@ -224,12 +251,54 @@ class TableScreen(ConsoleScreen):
         """Open the filter box."""
         self.query_one(FilterBar).open()
 
+    async def relabel(self) -> None:
+        """The cursor stays on its row."""
+        key = self.table().cursor_key if self.is_mounted else None
+        await super().relabel()
+        if key:
+            self.table().select(key)
+
+    def sort_by(self, column: str) -> None:
+        """Sort by a column; the same again turns the order round, an empty one ends it."""
+        self.sorting = self.sorting.by(column)
+        self.sync(force=True)
+        self.table().action_first()
+
+    def mark(self) -> None:
+        """Mark the row under the cursor or take its mark away, and go on to the next."""
+        table = self.table()
+        key = table.cursor_key
+        if key is not None and not table.on_heading:
+            self.marked ^= {key}
+        table.action_cursor_down()
+        self.sync(force=True)
+
+    def mark_all(self) -> None:
+        """Mark every row that is shown, or none any more."""
+        shown = {r.key for r in self.table().rows if not r.heading}
+        self.marked = set() if shown <= self.marked else self.marked | shown
+        self.sync(force=True)
+
     def back(self) -> None:
-        """A filter that stands is cleared before the screen is left."""
-        if self.query_text:
+        """Marks, then a filter that stands, are cleared before the screen is left."""
+        if self.marked:
+            self.marked.clear()
+            self.sync(force=True)
+        elif self.query_text:
             self.query_one(FilterBar).action_clear()
         else:
             super().back()
+
+    def facts_here(self) -> Line:
+        """How many rows are marked, and how many of all are shown."""
+        table = self.query(ResourceTable)
+        spans: list[Span] = []
+        if self.marked:
+            spans.append(Span(f"  {tr('list.marked', count=len(self.marked))}", "accent"))
+        if self.query_text and table:
+            shown = sum(not r.heading for r in table.first().rows)
+            spans.append(Span(f"  {tr('list.shown', count=shown)}", "accent"))
+        return tuple(spans)
 
     @on(FilterBar.Edited)
     def _filter_edited(self, event: FilterBar.Edited) -> None:

@@ -45,6 +45,7 @@ class FormScreen(TableScreen):
     area: Area = "groups"
     scopes = ("list", "form")
     kinds = ("groups", "hosts")
+    sortable = False
     BINDINGS: ClassVar[list[BindingType]] = [*keymap.bindings("list", "form")]
     DEFAULT_CSS = """
     FormScreen { layers: base above; }

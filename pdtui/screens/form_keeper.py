@@ -89,17 +89,21 @@ def open_form(console: Console, form: Form, *, path: Path | None = None, text: s
             console.switch_mode("groups")
         console.push_screen(FormScreen(replace(form, modes=modes), keeper, text=text))
 
-    console.session.modes(shown)
+    console.session.modes(shown, opens=True)
 
 
 def new(console: Console) -> None:
     """An empty form, or the draft that was left."""
 
     async def look() -> None:
-        draft = await asyncio.to_thread(drafts.left, console.state_dir)
-        if draft is None:
-            open_form(console, Form(blank()))
-            return
+        try:
+            draft = await asyncio.to_thread(drafts.left, console.state_dir)
+            if draft is None:
+                open_form(console, Form(blank()))
+                return
+        finally:
+            console.release_keys()
+        console.drop_keys()
 
         def answered(yes: bool | None) -> None:
             if yes:
@@ -109,6 +113,7 @@ def new(console: Console) -> None:
 
         console.push_screen(LineQuestion(_offer(console, draft, tr("draft.else_new"))), answered)
 
+    console.hold_keys()
     console.run_worker(look(), name="drafts", group="call.drafts", exit_on_error=False)
 
 

@@ -28,6 +28,7 @@ class GroupsScreen(TableScreen):
     area: Area = "groups"
     scopes = ("list", "groups")
     kinds = ("groups", "hosts")
+    markable = True
     BINDINGS: ClassVar[list[BindingType]] = [*keymap.bindings("list", "groups")]
 
     def __init__(self) -> None:
@@ -48,6 +49,10 @@ class GroupsScreen(TableScreen):
             same = old is not None and old[0] is view and old[1] == age
             self._made[view.name] = old if old and same else (view, age, groups.row(view, age))
         return [row for _, _, row in self._made.values()]
+
+    def relabelled(self) -> None:
+        """Rows in another language are other rows."""
+        self._made = {}
 
     def nothing(self) -> list[Line]:
         """How to begin."""

@@ -5,10 +5,11 @@ Every word must match; `!word` must not; `column:word` looks in one column.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pdtui.present.cells import Column, Row
+from pdtui.present.cells import Cell, Column, Row
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,48 @@ def select(rows: Iterable[Row], columns: Sequence[Column], query: str) -> list[R
                 heading = None
             out.append(row)
     return out
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """The column rows are sorted by; an empty one leaves them as they come."""
+
+    column: str = ""
+    down: bool = False
+
+    def by(self, column: str) -> Sorting:
+        """Another column, or the same one the other way round."""
+        return Sorting(column, bool(column) and column == self.column and not self.down)
+
+
+def ordered(rows: Sequence[Row], columns: Sequence[Column], sorting: Sorting) -> list[Row]:
+    """The rows sorted; rows below a heading stay below it. Equal ones stay as they come."""
+    places = {c.key: i for i, c in enumerate(columns)}
+    at = places.get(sorting.column)
+    if at is None:
+        return list(rows)
+    out: list[Row] = []
+    section: list[Row] = []
+    for row in [*rows, None]:
+        if row is not None and not row.heading:
+            section.append(row)
+            continue
+        out += sorted(section, key=lambda r: _rank(r.cells[at]), reverse=sorting.down)
+        section = []
+        if row is not None:
+            out.append(row)
+    return out
+
+
+def _rank(cell: Cell) -> tuple[tuple[int, float, str], ...]:
+    """What a cell is sorted by: its own rank, else its text with its numbers as numbers."""
+    if cell.rank is not None:
+        return ((0, cell.rank, ""),)
+    parts = _NUMBERS.split(cell.text.casefold())
+    return tuple((0, float(p), "") if i % 2 else (1, 0.0, p) for i, p in enumerate(parts))
+
+
+_NUMBERS = re.compile(r"(\d+)")
 
 
 def _matches(row: Row, places: dict[str, int], term: Term) -> bool:

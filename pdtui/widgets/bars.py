@@ -15,6 +15,8 @@ from pdtui.present.cells import Line, Span, Tone, fit, width
 from pdtui.present.status import glyphs
 from pdtui.widgets.paint import Lines
 
+_GAPS = (("   ", True), ("  ", True), (" ", True), ("  ", False), (" ", False))
+"""Blanks between the areas, and whether the others' names are written out: the roomy first."""
 FADE_S = 20.0
 """Seconds after which a message says nothing about the present any more."""
 
@@ -26,15 +28,36 @@ class TitleBar(Lines):
     TitleBar { dock: top; height: 1; background: $bar; padding: 0 1; }
     """
 
+    def __init__(self) -> None:
+        super().__init__([()])
+        self._given: tuple[Sequence[str], int, Sequence[str]] = ((), 0, ())
+
     def place(self, areas: Sequence[str], at: int, path: Sequence[str]) -> None:
         """Show the areas' names, which one this is, and where in it."""
-        spans: list[Span] = [Span("pdtui", "strong"), Span("   ")]
-        for i, name in enumerate(areas):
-            current = i == at
-            spans.append(Span(f"{i + 1}", "accent" if current else "off"))
-            spans.append(Span(f" {name}   ", "strong" if current else "dim"))
+        self._given = (areas, at, path)
+        self._paint()
+
+    def on_resize(self) -> None:
+        """More or fewer names fit."""
+        self._paint()
+
+    def _paint(self) -> None:
+        """All names where they fit; else only the present one's, the others by number."""
+        areas, at, path = self._given
+        steps: list[Span] = []
         for step in path:
-            spans += [Span(f"{glyphs().path} ", "off"), Span(f"{step} ", "accent")]
+            steps += [Span(f"{glyphs().path} ", "off"), Span(f"{step} ", "accent")]
+        for gap, others in _GAPS:
+            spans: list[Span] = [Span("pdtui", "strong"), Span(gap)]
+            for i, name in enumerate(areas):
+                current = i == at
+                spans.append(Span(f"{i + 1}", "accent" if current else "off"))
+                if current or others:
+                    spans.append(Span(f" {name}", "strong" if current else "dim"))
+                spans.append(Span(gap if current or others else " "))
+            spans = [*spans, *steps] if steps else spans[:-1]
+            if width(spans) <= self.size.width:
+                break
         self.show([tuple(spans)])
 
 

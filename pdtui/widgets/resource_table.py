@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,9 +17,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from pdtui.commands import keymap
-from pdtui.present.cells import Column, Line, Row, Span, fit
+from pdtui.present.cells import Column, Line, Row, Span, fit, plain
 from pdtui.present.cells import width as cells_of
 from pdtui.present.status import glyphs
+from pdtui.state.query import Sorting
 from pdtui.widgets.paint import TONE_CLASSES, Toned
 
 GUTTER = 2
@@ -116,6 +117,8 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
         self._natural = [self._title_width(c) for c in self._columns]
         self._shown: list[_Shown] = []
         self._empty: list[Line] = []
+        self._marked: set[str] = set()
+        self._sorting = Sorting()
         self.painted_rows = 0
         """Body rows painted so far; what a test of the diff counts."""
 
@@ -140,6 +143,24 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
     def visible_columns(self) -> list[str]:
         """Keys of the columns that fit."""
         return [s.column.key for s in self._shown]
+
+    @property
+    def on_heading(self) -> bool:
+        """Whether the cursor stands on a heading."""
+        return bool(self._rows) and self._rows[self._cursor].heading
+
+    def set_marked(self, keys: Collection[str]) -> None:
+        """Which rows carry a mark."""
+        turned = self._marked ^ set(keys)
+        self._marked = set(keys)
+        for key in turned & self._places.keys():
+            self._refresh_row(self._places[key])
+
+    def set_sorting(self, sorting: Sorting) -> None:
+        """Which column's title shows an arrow."""
+        if sorting != self._sorting:
+            self._sorting = sorting
+            self.refresh(Region(0, 0, self.size.width, 1))
 
     def set_empty(self, lines: Sequence[Line]) -> None:
         """What to say when there is no row."""
@@ -271,13 +292,18 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
         style = self.get_component_rich_style("table--header")
         text = " " * GUTTER
         for i, shown in enumerate(self._shown):
-            title = fit((Span(shown.column.title),), shown.size, shown.column.align)
+            named = shown.column.title
+            if shown.column.key == self._sorting.column:
+                arrow = glyphs().down if self._sorting.down else glyphs().up
+                named = f"{plain(fit((Span(named),), shown.size - 1)).rstrip()}{arrow}"
+            title = fit((Span(named),), shown.size, shown.column.align)
             text += (" " * GAP if i else "") + "".join(s.text for s in title)
         return Strip([Segment(text, style)]).adjust_cell_length(size, style)
 
     def _row(self, row: Row, size: int, current: bool) -> Strip:
         over = self.get_component_rich_style("table--cursor", partial=True) if current else Style()
-        mark = Span(f"{glyphs().cursor} " if current else " " * GUTTER, "accent")
+        sign = glyphs().marked if row.key in self._marked else " "
+        mark = Span(f"{glyphs().cursor if current else ' '}{sign}", "accent")
         if row.heading:
             return self.strip((mark, *row.cells[0].spans), size, over)
         spans: list[Span] = [mark]

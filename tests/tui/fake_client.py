@@ -12,12 +12,15 @@ from backend.client.base import BackendClient
 from backend.domain.doctor import Finding
 from backend.domain.errors import NotFound, PdError, Problem
 from backend.domain.views import (
+    CacheChoice,
+    CacheView,
     Change,
     EventView,
     GroupView,
     Health,
     HostView,
     LogChunk,
+    ModeChoice,
     ModeView,
     ScaleResult,
     Snapshot,
@@ -48,6 +51,8 @@ class FakeClient(BackendClient):
         self.logs = dict(logs or {})
         self.closed = False
         self.known_modes: tuple[ModeView, ...] = ()
+        self.known_caches: dict[str, CacheView] = {}
+        self.choices: tuple[CacheChoice, ...] = ()
         self.versions: tuple[VersionView, ...] = ()
         self.judge: Callable[[dict[str, Any]], Sequence[Problem]] | None = None
         self.checked: list[dict[str, Any]] = []
@@ -233,6 +238,50 @@ class FakeClient(BackendClient):
     async def unlock(self, identity: str, passphrase: str) -> str:
         self._did("unlock", identity)
         return "SHA256:unlocked"
+
+    async def caches(self) -> tuple[CacheView, ...]:
+        return tuple(self.known_caches.values())
+
+    async def cache_document(self, name: str) -> dict[str, Any]:
+        cache = self.known_caches[name]
+        return {
+            "apiVersion": "pdtui/v1",
+            "kind": "CacheService",
+            "metadata": {"name": name},
+            "spec": {
+                "provider": cache.provider,
+                "endpoint": cache.endpoint,
+                "settings": cache.settings,
+            },
+        }
+
+    async def cache_choices(
+        self, mode: str | None = None, role: str | None = None
+    ) -> tuple[CacheChoice, ...]:
+        return self.choices
+
+    async def apply_cache(self, document: dict[str, Any]) -> CacheView:
+        self._did("apply_cache", document)
+        name, spec = document["metadata"]["name"], document["spec"]
+        old = self.known_caches.get(name)
+        made = CacheView(
+            name=name,
+            provider=spec["provider"],
+            endpoint=spec.get("endpoint", ""),
+            settings=spec.get("settings", {}),
+            used_by=old.used_by if old else (),
+        )
+        self.known_caches[name] = made
+        return made
+
+    async def delete_cache(self, name: str) -> None:
+        self._did("delete_cache", name)
+        self.known_caches.pop(name, None)
+
+    async def mode_choices(
+        self, document: dict[str, Any] | None = None, **about: str
+    ) -> tuple[ModeChoice, ...]:
+        return ()
 
     async def delete_host(self, name: str) -> None:
         self._did("delete_host", name)

@@ -23,22 +23,36 @@ class ChooseDialog(Dialog[str]):
     ChooseDialog ResourceTable { background: $surface; }
     """
 
-    def __init__(self, title: str, options: Sequence[tuple[str, str]], current: str = "") -> None:
-        """`options` are keys with what each means."""
+    def __init__(
+        self,
+        title: str,
+        options: Sequence[tuple[str, str]],
+        current: str = "",
+        *,
+        bare: bool = False,
+    ) -> None:
+        """`options` are keys with what each means; `bare` shows the meanings alone."""
         super().__init__(title)
+        self._bare = bare
         self._options = list(options)
         self._current = current
 
     def content(self) -> Iterable[Widget]:
         """One table."""
-        columns = (Column("key", "", least=8, most=30), Column("means", "", 1, 8, 80, grow=True))
-        yield ResourceTable(columns, widget_id="options")
+        key = Column("key", "", least=8, most=30)
+        means = Column("means", "", 0 if self._bare else 1, 8, 80, grow=True)
+        yield ResourceTable((means,) if self._bare else (key, means), widget_id="options")
 
     def on_mount(self) -> None:
         """The present value is under the cursor."""
         table = self.query_one(ResourceTable)
-        table.styles.height = min(14, len(self._options) + 1)
-        table.set_rows([Row(k, (Cell.of(k), Cell.of(means, "dim"))) for k, means in self._options])
+        table.styles.height = min(16, len(self._options) + 1)
+        table.set_rows(
+            [
+                Row(k, (Cell.of(means),) if self._bare else (Cell.of(k), Cell.of(means, "dim")))
+                for k, means in self._options
+            ]
+        )
         table.select(self._current)
         table.focus()
 
