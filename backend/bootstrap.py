@@ -29,6 +29,7 @@ from backend.services.choices import Choices
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
+from backend.services.tokens import Tokens
 from backend.services.watching import Watching
 from backend.store.store import Store
 
@@ -120,6 +121,7 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
         caches=Caches(reconciler, groups),
         choices=Choices(world),
         watching=watching,
+        tokens=Tokens(store),
     )
     return hooks.backend
 

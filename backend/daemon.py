@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import json
 import logging
 import math
@@ -18,64 +17,27 @@ from contextlib import contextmanager
 from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from backend.api.app import create_app
+from backend.api.gate import over_tcp
 from backend.bootstrap import build
 from backend.domain.decide import Timers
-from backend.domain.errors import Conflict, Invalid, PdError
+from backend.domain.errors import Invalid, PdError, Refused
 from backend.domain.host import DEFAULT_PORTS
+from backend.listening import Tcp, config, listen, listen_tcp, renew
 from backend.logsetup import log_to
 from backend.observe.metrics import MetricsPace
 from backend.paths import Paths
 from backend.reconcile.world import Defaults
 from backend.services.backend import Backend, Settings
+from backend.systemd import Notifier
+from backend.takeover import ownership
 
 log = logging.getLogger(__name__)
-
-GRACE_S = 2
-
-
-@contextmanager
-def ownership(paths: Paths) -> Iterator[None]:
-    """Hold the state directory. Raises Conflict (`daemon.owned`) naming the pid that holds it."""
-    paths.make()
-    with paths.lock.open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _owned(lock, paths) from None
-        lock.seek(0)
-        lock.truncate()
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
-        yield
-
-
-def _owned(lock: IO[str], paths: Paths) -> Conflict:
-    lock.seek(0)
-    pid = lock.read().strip() or "unknown"
-    return Conflict.of(
-        "daemon.owned",
-        f"process {pid} already runs a backend on {paths.state}.",
-        values={"pid": pid, "state_dir": str(paths.state)},
-        remedy="Use it (pdtui attaches by itself), end it, or choose another --state-dir.",
-    )
-
-
-def listen(path: Path) -> socket.socket:
-    """A Unix socket at `path` that only its owner may use. The caller holds the ownership."""
-    path.unlink(missing_ok=True)
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        sock.bind(str(path))
-    finally:
-        os.umask(mask)
-    sock.listen(128)
-    return sock
 
 
 class _Server(uvicorn.Server):
@@ -86,37 +48,68 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(paths: Paths, settings: Settings) -> None:
-    """Run a backend on the socket until SIGTERM, SIGINT, or (embedded) until stdin ends."""
-    stop = asyncio.Event()
+async def serve(
+    paths: Paths, settings: Settings, tcp: Tcp | None = None, notifier: Notifier | None = None
+) -> None:
+    """Run a backend on the socket (and on `tcp`) until SIGTERM, SIGINT, another backend that takes
+    over, or (embedded) until stdin ends. SIGHUP renews certificates."""
+    notifier = notifier or Notifier({})
+    stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    at_terminal = settings.embedded or sys.stdin.isatty()
+    loop.add_signal_handler(signal.SIGHUP, stop.set if at_terminal else hurry.set)
     if settings.embedded:
         loop.add_reader(sys.stdin.fileno(), _on_stdin, loop, stop)
     async with build(paths, settings) as backend:
-        sock = listen(paths.socket)
-        server = _Server(_config(backend))
-        serving = asyncio.create_task(server.serve(sockets=[sock]), name="http")
-        await asyncio.wait(
-            {serving, asyncio.ensure_future(stop.wait())}, return_when=asyncio.FIRST_COMPLETED
-        )
+        backend.stop = stop.set
+        app = create_app(backend, version())
+        servers = [(_Server(config(app)), listen(paths.socket))]
+        side = [notifier.watch(backend.store.answer, lambda: _status(backend))]
+        if tcp is not None:
+            server, sock = _remote(backend, app, tcp)
+            servers.append((server, sock))
+            if server.config.ssl is not None:
+                side.append(renew(tcp, server.config.ssl, hurry))
+        tasks = [asyncio.create_task(s) for s in side]
+        serving = [asyncio.create_task(s.serve(sockets=[sock])) for s, sock in servers]
+        notifier.tell("READY=1", f"STATUS={_status(backend)}")
+        told = asyncio.create_task(stop.wait())
+        await asyncio.wait({*serving, told}, return_when=asyncio.FIRST_COMPLETED)
+        notifier.tell("STOPPING=1")
         backend.bus.close()
-        server.should_exit = True
-        await serving
+        for task in (told, *tasks):
+            task.cancel()
+        for server, _ in servers:
+            server.should_exit = True
+        await asyncio.gather(told, *tasks, return_exceptions=True)
+        await asyncio.gather(*serving)
         paths.socket.unlink(missing_ok=True)
 
 
-def _config(backend: Backend) -> uvicorn.Config:
-    return uvicorn.Config(
-        create_app(backend, version()),
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        timeout_graceful_shutdown=GRACE_S,
-        timeout_keep_alive=75,
-        ws="none",
-    )
+def _remote(backend: Backend, app: ASGIApp, tcp: Tcp) -> tuple[_Server, socket.socket]:
+    """The server on a TCP address. Raises Refused (`daemon.no_token`) while nobody has a token."""
+    if not backend.store.tokens:
+        raise Refused.of(
+            "daemon.no_token",
+            f"nobody could use {tcp.host}:{tcp.port}: over TCP every request carries a token, and "
+            "none is given out.",
+            values={"listen": f"{tcp.host}:{tcp.port}"},
+            remedy="Run `pdtui tokens add NAME` first.",
+        )
+    server = _Server(config(over_tcp(app, tcp.hosts()), tcp))
+    sock = listen_tcp(tcp)
+    scheme = "https" if tcp.certificate else "http"
+    host, port = tcp.host, sock.getsockname()[1]
+    log.info("listening on %s://%s:%d", scheme, host, port)
+    print(f"pdtui daemon: listening on {scheme}://{host}:{port}", file=sys.stderr, flush=True)  # noqa: T201
+    return server, sock
+
+
+def _status(backend: Backend) -> str:
+    store = backend.store
+    return backend.ailment() or f"{len(store.groups)} groups on {len(store.hosts)} hosts"
 
 
 def _on_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -177,12 +170,16 @@ def run(
     embedded: bool = False,
     ports: tuple[int, int] | None = None,
     kv_transfer_ifname: str | None = None,
+    tcp: Tcp | None = None,
+    takeover: bool | None = None,
 ) -> int:
-    """Run until told to stop. Returns the exit code; errors go to stderr as one JSON line when
-    embedded, in words otherwise."""
+    """Run until told to stop. `takeover`: see `ownership`; one that lives for a console never asks
+    another to go. Returns the exit code; errors go to stderr as one JSON line when embedded, in
+    words otherwise."""
     paths = Paths.default(state_dir)
+    notifier = Notifier(os.environ)
     try:
-        with ownership(paths):
+        with ownership(paths, version=version(), takeover=False if embedded else takeover):
             log_to(paths.log)
             defaults = Defaults(ports or DEFAULT_PORTS, kv_transfer_ifname)
             settings = Settings(
@@ -191,7 +188,7 @@ def run(
                 timers=timers(os.environ),
                 metrics_pace=paces(os.environ),
             )
-            asyncio.run(serve(paths, settings))
+            asyncio.run(serve(paths, settings, tcp, notifier))
     except PdError as error:
         if embedded:
             body = {"kind": error.kind, "problems": [p.model_dump() for p in error.problems]}

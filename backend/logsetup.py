@@ -4,32 +4,67 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-SECRET = re.compile(
-    r"(?i)\b([\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|private[_-]?key)[\w-]*)"
-    r"(\s*[=:]\s*|\s+)(\"[^\"]*\"|'[^']*'|[^\s,;}\"']+)"
-)
+from backend.domain.secrets import ASSIGNED, HIDDEN
+
+MOST_BYTES = 10_000_000
+KEPT = 5
 
 
-class Redacted(logging.Filter):
-    """Masks `NAME=value` and `NAME: value` where the name looks like a secret's."""
+def redacted(text: str) -> str:
+    """The text with every `NAME=value` masked whose name tells a secret."""
+    return ASSIGNED.sub(rf"\1\2{HIDDEN}", text)
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Mask in place; every record passes."""
-        record.msg, record.args = SECRET.sub(r"\1\2***", record.getMessage()), ()
-        return True
+
+class Redacting(logging.Formatter):
+    """Masks the whole line, tracebacks included, as it would be written."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line without secrets."""
+        return redacted(super().format(record))
+
+
+class OwnLog(RotatingFileHandler):
+    """Rotates by renaming, so no byte is lost; a file that something else renamed or removed
+    (logrotate, a person) is made anew before the next line, not written to unseen."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line to the file that is at the path now. A full disk loses the line only."""
+        try:
+            if self.stream is not None and not self._still_ours():
+                self.stream.close()
+                self.stream = None
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A line that cannot be written is not worth a traceback on a screen."""
+
+    def _open(self):  # type: ignore[no-untyped-def]
+        return open(self.baseFilename, self.mode, encoding="utf-8", opener=_private)
+
+    def _still_ours(self) -> bool:
+        if self.stream is None:
+            return False
+        try:
+            there, ours = os.stat(self.baseFilename), os.fstat(self.stream.fileno())
+        except OSError:
+            return False
+        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def log_to(path: Path, level: int = logging.INFO) -> None:
     """Send all logging to `path` (10 MB, five kept), mode 0600."""
-    path.touch(mode=0o600, exist_ok=True)
+    handler = OwnLog(path, maxBytes=MOST_BYTES, backupCount=KEPT)
     os.chmod(path, 0o600)
-    handler = RotatingFileHandler(path, maxBytes=10_000_000, backupCount=5)
-    handler.addFilter(Redacted())
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from backend.client.base import BackendClient
+from backend.client.door import ANY
 from backend.domain.errors import NotFound, PdError, Problem, TimedOut
 from backend.domain.views import (
     CacheView,
@@ -203,8 +204,8 @@ class Session:
 
     # verbs
 
-    def scale(self, name: str, counts: dict[str, int]) -> None:
-        """Set counts; a count that waits for a restart is said to."""
+    def scale(self, name: str, counts: dict[str, int], etag: str = "") -> None:
+        """Set counts; a count that waits for a restart is said to. `etag` is what was seen."""
 
         def failed(error: PdError) -> bool:
             stale = error.problem.rule == "life.stale"
@@ -214,7 +215,7 @@ class Session:
 
         self.call(
             f"scale.{name}",
-            lambda c: c.scale(name, counts),
+            lambda c: c.scale(name, counts, etag=etag or ANY),
             lambda r: self._console.say(
                 r.message or tr("done.pending" if r.pending else "done.scale", name=name),
                 "warn" if r.pending else "ok",
@@ -222,26 +223,32 @@ class Session:
             failed=failed,
         )
 
-    def restart(self, name: str, *, force: bool = False) -> None:
+    def restart(self, name: str, *, force: bool = False, etag: str = "") -> None:
         """Restart the whole group."""
         self._change(
-            f"restart.{name}", lambda c: c.restart(name, force=force), tr("done.restart", name=name)
+            f"restart.{name}",
+            lambda c: c.restart(name, force=force, etag=etag or ANY),
+            tr("done.restart", name=name),
         )
 
-    def pause(self, name: str, paused: bool) -> None:
+    def pause(self, name: str, paused: bool, etag: str = "") -> None:
         """Stop every member, or start them again."""
         text = tr("done.stop" if paused else "done.start", name=name)
-        self._change(f"pause.{name}", lambda c: c.pause(name, paused), text)
+        self._change(f"pause.{name}", lambda c: c.pause(name, paused, etag=etag or ANY), text)
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, etag: str = "") -> None:
         """Delete a deployment with its group."""
-        self._change(f"delete.{name}", lambda c: c.delete(name), tr("done.delete", name=name))
+        self._change(
+            f"delete.{name}",
+            lambda c: c.delete(name, etag=etag or ANY),
+            tr("done.delete", name=name),
+        )
 
-    def delete_instance(self, name: str, instance: str) -> None:
+    def delete_instance(self, name: str, instance: str, etag: str = "") -> None:
         """Delete one member."""
         self._change(
             f"delete.{instance}",
-            lambda c: c.delete_instance(name, instance),
+            lambda c: c.delete_instance(name, instance, etag=etag or ANY),
             tr("done.delete_member", name=instance),
         )
 
@@ -276,26 +283,30 @@ class Session:
         document: dict[str, Any],
         done: Callable[[GroupView], None],
         failed: Callable[[PdError], bool],
+        *,
+        etag: str,
     ) -> None:
-        """Save a document."""
-        self.call("apply", lambda c: c.apply(document), done, failed=failed)
+        """Save a document made from what `etag` tells; empty for a new one."""
+        self.call("apply", lambda c: c.apply(document, etag=etag), done, failed=failed)
 
     def test_host(self, name: str, done: Callable[[HostView], None]) -> None:
         """Look at a host now; an unknown key is offered for acceptance."""
         self.call(f"test.{name}", lambda c: c.test_host(name), done, failed=self._offer_key)
 
-    def host_entry(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
-        """An inventory entry as it was written."""
-        self.call(f"entry.{name}", lambda c: c.host_entry(name), done, opens=True)
+    def host_entry(self, name: str, done: Callable[[tuple[dict[str, Any], str]], None]) -> None:
+        """An inventory entry as it was written, and its entity tag."""
+        self.call(f"entry.{name}", lambda c: c.host_entry_at(name), done, opens=True)
 
     def put_host(
         self,
         entry: dict[str, Any],
         done: Callable[[HostView], None],
         failed: Callable[[PdError], bool],
+        *,
+        etag: str,
     ) -> None:
-        """Add or replace an inventory entry."""
-        self.call("put_host", lambda c: c.add_host(entry), done, failed=failed)
+        """Add or replace an inventory entry; `etag` is what was read, empty for a new one."""
+        self.call("put_host", lambda c: c.add_host(entry, etag=etag), done, failed=failed)
 
     def accept_host_key(self, name: str, fingerprint: str) -> None:
         """Trust a host's key."""
@@ -305,10 +316,12 @@ class Session:
             tr("done.accept", name=name),
         )
 
-    def delete_host(self, name: str) -> None:
+    def delete_host(self, name: str, etag: str = "") -> None:
         """Remove a host from the inventory."""
         self._change(
-            f"host.{name}", lambda c: c.delete_host(name), tr("done.delete_host", name=name)
+            f"host.{name}",
+            lambda c: c.delete_host(name, etag=etag or ANY),
+            tr("done.delete_host", name=name),
         )
 
     def caches(self, done: Callable[[tuple[CacheView, ...]], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from backend.api.deps import Actor, TheBackend
+from backend.api.deps import ROLE, Actor, TheBackend
 from backend.api.wire import AdoptableBody, AdoptBody
 from backend.domain.views import AdoptionResult
 from backend.services.adoption import Adoption
@@ -19,7 +19,7 @@ async def adoptable(backend: TheBackend) -> AdoptableBody:
     return AdoptableBody(found=list(found), unasked=unasked)
 
 
-@router.post("/adopt")
+@router.post("/adopt", openapi_extra={ROLE: "admin"})
 async def adopt(body: AdoptBody, backend: TheBackend, actor: Actor) -> AdoptionResult:
     """Take over everything of one owner; nothing that runs is touched."""
     return await Adoption(backend.reconciler).adopt(body.owner, actor)

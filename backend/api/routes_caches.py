@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
-from backend.api.deps import Actor, TheBackend
+from backend.api.deps import Actor, Expected, TheBackend
+from backend.api.pages import Paged
 from backend.api.wire import Document
 from backend.domain.views import CacheChoice, CacheView
 
@@ -14,9 +15,9 @@ router = APIRouter(prefix="/caches", tags=["caches"])
 
 
 @router.get("")
-async def list_caches(backend: TheBackend) -> list[CacheView]:
+async def list_caches(backend: TheBackend, page: Paged) -> list[CacheView]:
     """All cache services, by name."""
-    return list(backend.caches.all())
+    return page.of(sorted(backend.store.caches), backend.caches.view)
 
 
 @router.get("-choices")
@@ -28,18 +29,28 @@ async def choices(
 
 
 @router.get("/{name}")
-async def get_cache(name: str, backend: TheBackend) -> dict[str, Any]:
+async def get_cache(name: str, backend: TheBackend, response: Response) -> dict[str, Any]:
     """The saved document."""
+    response.headers["ETag"] = backend.caches.view(name).etag
     return backend.caches.document(name)
 
 
 @router.put("/{name}")
-async def put_cache(name: str, body: Document, backend: TheBackend, actor: Actor) -> CacheView:
+async def put_cache(
+    name: str,
+    body: Document,
+    backend: TheBackend,
+    actor: Actor,
+    expect: Expected,
+    response: Response,
+) -> CacheView:
     """Save a cache service; groups that use it show Config changed."""
-    return await backend.caches.put(name, body, actor)
+    view = await backend.caches.put(name, body, actor, expect)
+    response.headers["ETag"] = view.etag
+    return view
 
 
 @router.delete("/{name}", status_code=204)
-async def delete_cache(name: str, backend: TheBackend, actor: Actor) -> None:
+async def delete_cache(name: str, backend: TheBackend, actor: Actor, expect: Expected) -> None:
     """Forget a cache service that no deployment uses."""
-    await backend.caches.drop(name, actor)
+    await backend.caches.drop(name, actor, expect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from backend.api.deps import TheBackend
+from backend.api.deps import ROLE, TheBackend
 from backend.api.wire import Document
 from backend.domain.documents import parse_deployment
 from backend.domain.host import Vendor
@@ -21,7 +21,7 @@ async def by_engine(
     return list(backend.choices.of_engine(engine, vendor))
 
 
-@router.post("/mode-choices")
+@router.post("/mode-choices", openapi_extra={ROLE: "read"})
 async def by_document(body: Document, backend: TheBackend) -> list[ModeChoice]:
     """Every mode for a deployment draft, with what its versions are worth saying."""
     return list(backend.choices.of_document(parse_deployment(body)))

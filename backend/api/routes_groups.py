@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
-from backend.api.deps import Actor, TheBackend
+from backend.api.deps import ROLE, Actor, Expected, MayExpect, TheBackend, Who, stated
+from backend.api.masking import shown_to
+from backend.api.pages import Paged
 from backend.api.wire import CheckBody, Document, PauseBody, RestartBody, ScaleBody
 from backend.domain.documents import parse_deployment
 from backend.domain.errors import Invalid
 from backend.domain.rules.table import NO_HOSTS
-from backend.domain.views import Deletion, EventView, GroupView, LogChunk, ScaleResult
-from backend.services.logs import read_log
+from backend.domain.views import Deletion, EventView, GroupView, ScaleResult
 
 router = APIRouter(tags=["deployments"])
 
 
 @router.get("/groups")
-async def list_groups(backend: TheBackend) -> list[GroupView]:
+async def list_groups(backend: TheBackend, page: Paged) -> list[GroupView]:
     """All groups, by name."""
-    return list(backend.pictures.groups())
+    return page.of(backend.pictures.group_names(), backend.pictures.group)
 
 
 @router.get("/groups/{name}")
@@ -30,14 +31,24 @@ async def get_group(name: str, backend: TheBackend) -> GroupView:
 
 
 @router.get("/deployments/{name}")
-async def get_deployment(name: str, backend: TheBackend) -> dict[str, Any]:
-    """The saved document."""
-    return backend.groups.document(name).document()
+async def get_deployment(
+    name: str, backend: TheBackend, who: Who, response: Response
+) -> dict[str, Any]:
+    """The saved document; a caller who may only read sees no secret of it."""
+    saved, tag = backend.groups.saved(name)
+    response.headers["ETag"] = tag
+    return shown_to(who, saved.document())
 
 
 @router.put("/deployments/{name}")
 async def put_deployment(
-    name: str, body: Document, backend: TheBackend, actor: Actor, dry_run: bool = False
+    name: str,
+    body: Document,
+    backend: TheBackend,
+    who: Who,
+    expect: MayExpect,
+    response: Response,
+    dry_run: bool = False,
 ) -> GroupView:
     """Save a document; `dry_run` judges it and stores nothing."""
     document = parse_deployment(body)
@@ -49,10 +60,14 @@ async def put_deployment(
             values={"document": document.name, "address": name},
             remedy="Make them the same.",
         )
-    return await backend.groups.apply(document, actor, dry_run=dry_run)
+    if not dry_run:
+        stated(expect)
+    view = await backend.groups.apply(document, who.name, dry_run=dry_run, expect=expect)
+    response.headers["ETag"] = view.etag
+    return view
 
 
-@router.post("/check")
+@router.post("/check", openapi_extra={ROLE: "read"})
 async def check(body: Document, backend: TheBackend, every: bool = False) -> CheckBody:
     """Every finding about a document, worst first; nothing is stored. `every`: what is fine too."""
     found = await backend.groups.check(parse_deployment(body), every=every)
@@ -61,58 +76,61 @@ async def check(body: Document, backend: TheBackend, every: bool = False) -> Che
 
 
 @router.delete("/deployments/{name}", status_code=202)
-async def delete_deployment(name: str, backend: TheBackend, actor: Actor) -> None:
+async def delete_deployment(name: str, backend: TheBackend, actor: Actor, expect: Expected) -> None:
     """Stop everything and forget it once nothing is left."""
-    await backend.groups.delete(name, actor)
+    await backend.groups.delete(name, actor, expect=expect)
 
 
 @router.post("/deployments/{name}/scale")
-async def scale(name: str, body: ScaleBody, backend: TheBackend, actor: Actor) -> ScaleResult:
+async def scale(
+    name: str, body: ScaleBody, backend: TheBackend, actor: Actor, expect: Expected
+) -> ScaleResult:
     """Set wanted members by role."""
-    return await backend.groups.scale(name, body.counts, actor)
+    return await backend.groups.scale(name, body.counts, actor, expect=expect)
 
 
 @router.post("/deployments/{name}/restart", status_code=202)
-async def restart(name: str, body: RestartBody, backend: TheBackend, actor: Actor) -> GroupView:
+async def restart(
+    name: str, body: RestartBody, backend: TheBackend, actor: Actor, expect: Expected
+) -> GroupView:
     """Stop the whole group and form it from the saved document."""
-    return await backend.groups.restart(name, actor, force=body.force)
+    return await backend.groups.restart(name, actor, force=body.force, expect=expect)
 
 
 @router.post("/deployments/{name}/pause", status_code=202)
-async def pause(name: str, body: PauseBody, backend: TheBackend, actor: Actor) -> GroupView:
+async def pause(
+    name: str, body: PauseBody, backend: TheBackend, actor: Actor, expect: Expected
+) -> GroupView:
     """Switch the group off or on."""
-    return await backend.groups.pause(name, body.paused, actor)
+    return await backend.groups.pause(name, body.paused, actor, expect=expect)
 
 
 @router.delete("/deployments/{name}/instances/{instance}", status_code=202)
 async def delete_instance(
-    name: str, instance: str, backend: TheBackend, actor: Actor, dry_run: bool = False
+    name: str,
+    instance: str,
+    backend: TheBackend,
+    actor: Actor,
+    expect: MayExpect,
+    dry_run: bool = False,
 ) -> Deletion:
     """Take one instance out, and say what that means; `dry_run` only says it."""
-    return await backend.groups.delete_instance(name, instance, actor, dry_run=dry_run)
+    if not dry_run:
+        stated(expect)
+    return await backend.groups.delete_instance(
+        name, instance, actor, dry_run=dry_run, expect=expect
+    )
 
 
 @router.get("/events")
 async def events(
-    backend: TheBackend, group: str | None = None, limit: int = 200
-) -> list[EventView]:
-    """The newest history lines, oldest first."""
-    return list(await backend.store.events(group, max(1, min(limit, 5000))))
-
-
-@router.get("/instances/{instance}/log")
-async def log(
-    instance: str,
     backend: TheBackend,
-    generation: int | None = None,
-    offset: int | None = None,
-    tail_bytes: int = 65536,
-) -> LogChunk:
-    """A piece of an instance's log."""
-    return await read_log(
-        backend.world,
-        instance,
-        generation=generation,
-        offset=offset,
-        tail_bytes=max(1, min(tail_bytes, 4 << 20)),
-    )
+    page: Paged,
+    group: str | None = None,
+) -> list[EventView]:
+    """The newest history lines, oldest first; the next page are the ones before them."""
+    before = int(page.after) if page.after is not None and page.after.isdigit() else None
+    found = await backend.store.events(group, page.limit, before)
+    if len(found) == page.limit and found[0].seq > 1:
+        page.goes_on(str(found[0].seq))
+    return list(found)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from backend.api.deps import TheBackend
+from backend.api.deps import ROLE, TheBackend
 from backend.domain.doctor import Finding
 from backend.domain.host import Host
+from backend.domain.precondition import etag
 from backend.domain.views import SshAlias
 
 router = APIRouter(tags=["hosts"])
@@ -39,7 +40,7 @@ async def ssh_aliases(
     return await backend.hosts.aliases(pattern or ())
 
 
-@router.post("/identities/unlock")
+@router.post("/identities/unlock", openapi_extra={ROLE: "admin"})
 async def unlock(body: UnlockBody, backend: TheBackend) -> Unlocked:
     """Decrypt an identity file for as long as this backend lives."""
     fingerprint = await backend.hosts.unlock(body.identity, body.passphrase.get_secret_value())
@@ -57,6 +58,8 @@ async def doctor(
 
 
 @router.get("/hosts/{name}")
-async def host_entry(name: str, backend: TheBackend) -> Host:
+async def host_entry(name: str, backend: TheBackend, response: Response) -> Host:
     """A host's entry as it was written."""
-    return backend.hosts.entry(name)
+    entry = backend.hosts.entry(name)
+    response.headers["ETag"] = etag(entry)
+    return entry

@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.api.deps import Actor, TheBackend
-from backend.api.wire import API_VERSION, Document, KeyBody
-from backend.domain.errors import Invalid
+from backend.api.deps import ROLE, Actor, Expected, TheBackend, Who
+from backend.api.pages import Paged
+from backend.api.wire import API_VERSION, Document, HandoverBody, KeyBody
+from backend.domain.errors import Denied, Invalid
 from backend.domain.views import Change, Health, HostView, ModeView, Snapshot
 from backend.services.backend import Backend
 from backend.services.pictures import reset
 
 router = APIRouter(tags=["system"])
 
+open_router = APIRouter(tags=["system"])
 HEARTBEAT_S = 10.0
+log = logging.getLogger(__name__)
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A stream of changes, each with its number as its id.",
+        "content": {
+            "text/event-stream": {
+                "schema": {"type": "string"},
+                "example": 'id: 7\nevent: group\ndata: {"seq": 7, "kind": "group", "body": {}}\n\n',
+            }
+        },
+    }
+}
+
+
+@open_router.get("/healthz", status_code=204)
+async def alive() -> Response:
+    """Whether somebody answers; for load balancers, also without a token."""
+    return Response(status_code=204)
 
 
 @router.get("/health")
-async def health(request: Request, backend: TheBackend) -> Health:
-    """Who answers."""
+async def health(request: Request, backend: TheBackend, who: Who) -> Health:
+    """Who answers, and whether everything works."""
     return Health(
+        status=(backend.ailment() and "degraded") or "ok",
+        note=backend.ailment(),
+        role=who.role,
+        read_only=who.role == "read",
         version=request.app.state.version,
         api=API_VERSION,
         pid=os.getpid(),
@@ -34,6 +59,19 @@ async def health(request: Request, backend: TheBackend) -> Health:
         hosts=len(backend.store.hosts),
         groups=len(backend.store.groups),
     )
+
+
+@router.post("/handover", status_code=202, openapi_extra={ROLE: "admin"})
+async def hand_over(body: HandoverBody, backend: TheBackend, who: Who) -> None:
+    """End this backend, so that another on this machine takes its place; the groups run on."""
+    if who.remote or backend.stop is None:
+        raise Denied.of(
+            "daemon.handover",
+            "a backend hands over to one on its own machine only.",
+            remedy="Use `pdtui daemon --takeover` there.",
+        )
+    log.info("handing over to version %s, which %s starts", body.version, who.name)
+    backend.stop()
 
 
 @router.get("/snapshot")
@@ -49,13 +87,20 @@ async def modes(backend: TheBackend) -> list[ModeView]:
 
 
 @router.get("/hosts")
-async def list_hosts(backend: TheBackend) -> list[HostView]:
+async def list_hosts(backend: TheBackend, page: Paged) -> list[HostView]:
     """All hosts, by name."""
-    return list(backend.pictures.hosts())
+    return page.of(sorted(backend.store.hosts), backend.pictures.host)
 
 
 @router.put("/hosts/{name}")
-async def put_host(name: str, body: Document, backend: TheBackend, actor: Actor) -> HostView:
+async def put_host(
+    name: str,
+    body: Document,
+    backend: TheBackend,
+    actor: Actor,
+    expect: Expected,
+    response: Response,
+) -> HostView:
     """Add or replace a host, and look at it."""
     if body.get("name", name) != name:
         raise Invalid.of(
@@ -65,7 +110,9 @@ async def put_host(name: str, body: Document, backend: TheBackend, actor: Actor)
             values={"body": body["name"], "address": name},
             remedy="Make them the same.",
         )
-    return await backend.hosts.put({**body, "name": name}, actor)
+    view = await backend.hosts.put({**body, "name": name}, actor, expect)
+    response.headers["ETag"] = view.etag
+    return view
 
 
 @router.post("/hosts/{name}/test")
@@ -75,21 +122,23 @@ async def test_host(name: str, backend: TheBackend) -> HostView:
 
 
 @router.post("/hosts/{name}/accept-key")
-async def accept_key(name: str, body: KeyBody, backend: TheBackend, actor: Actor) -> HostView:
+async def accept_key(
+    name: str, body: KeyBody, backend: TheBackend, actor: Actor, expect: Expected
+) -> HostView:
     """Accept the host key that the host shows, if it has this fingerprint."""
-    return await backend.hosts.accept_key(name, body.fingerprint, actor)
+    return await backend.hosts.accept_key(name, body.fingerprint, actor, expect)
 
 
 @router.delete("/hosts/{name}", status_code=204)
-async def delete_host(name: str, backend: TheBackend, actor: Actor) -> None:
+async def delete_host(name: str, backend: TheBackend, actor: Actor, expect: Expected) -> None:
     """Remove a host that carries nothing of ours."""
-    await backend.hosts.drop(name, actor)
+    await backend.hosts.drop(name, actor, expect)
 
 
-@router.get("/changes")
+@router.get("/changes", response_class=StreamingResponse, responses=STREAM)
 async def changes(
     backend: TheBackend,
-    since: int | None = None,
+    since: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
     """Server-sent events: every change after `Last-Event-ID` (or `since`), then new ones.
@@ -97,7 +146,7 @@ async def changes(
     When that is too long ago the first event is a `snapshot` to start over from.
     """
     start = since
-    if last_event_id is not None and last_event_id.isdigit():
+    if last_event_id is not None and last_event_id.isdecimal() and len(last_event_id) < 19:
         start = int(last_event_id)
     stream = _stream(backend, backend.bus.seq if start is None else start)
     return StreamingResponse(stream, media_type="text/event-stream")

@@ -46,6 +46,12 @@ class KeyBody(_Body):
     fingerprint: str
 
 
+class HandoverBody(_Body):
+    """The version that takes over."""
+
+    version: Annotated[str, Field(max_length=64)]
+
+
 class AdoptBody(_Body):
     """Whose instances to take over."""
 
@@ -60,8 +66,14 @@ class AdoptableBody(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """Every error: its kind, and one problem or more with rule, path, message, values, remedy."""
+    """Every error, as RFC 9457 has it; beside that its kind, and one problem or more with rule,
+    path, message, values and remedy."""
 
+    type: Annotated[str, Field(examples=["urn:pdtui:problem:group.unknown"])]
+    title: str
+    status: int
+    detail: str
+    instance: str = ""
     kind: str
     problems: list[Problem]
 

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+from backend.client.door import ANY
 from backend.domain.doctor import Finding
 from backend.domain.views import (
     CacheChoice,
@@ -59,8 +60,15 @@ class BackendClient(ABC):
         """The stored document of a deployment."""
 
     @abstractmethod
-    async def apply(self, document: dict[str, Any], *, dry_run: bool = False) -> GroupView:
-        """Save a document; `dry_run` judges it and stores nothing."""
+    async def deployment_at(self, name: str) -> tuple[dict[str, Any], str]:
+        """The stored document, and its entity tag: what a change of it is based on."""
+
+    @abstractmethod
+    async def apply(
+        self, document: dict[str, Any], *, dry_run: bool = False, etag: str | None = None
+    ) -> GroupView:
+        """Save a document; `dry_run` judges it and stores nothing. `etag` is what it was made from,
+        empty for a new one, None to replace what is there now. Raises Changed."""
 
     @abstractmethod
     async def check(self, document: dict[str, Any], *, every: bool = False) -> dict[str, Any]:
@@ -72,23 +80,27 @@ class BackendClient(ABC):
         """Every saved document of a deployment, newest first."""
 
     @abstractmethod
-    async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:
-        """Set the wanted members of roles. Raises Conflict `life.stale` when stored as pending."""
+    async def scale(self, name: str, counts: dict[str, int], *, etag: str = ANY) -> ScaleResult:
+        """Set the wanted members of roles; `etag` is what was seen, `*` for whatever is there.
+
+        Raises Conflict `life.stale` when stored as pending, Changed."""
 
     @abstractmethod
-    async def restart(self, name: str, *, force: bool = False) -> GroupView:
+    async def restart(self, name: str, *, force: bool = False, etag: str = ANY) -> GroupView:
         """Stop the whole group and form it anew; `force` fences hosts that do not answer."""
 
     @abstractmethod
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, etag: str = ANY) -> None:
         """Stop the group and forget the deployment."""
 
     @abstractmethod
-    async def delete_instance(self, name: str, instance: str, *, dry_run: bool = False) -> Deletion:
+    async def delete_instance(
+        self, name: str, instance: str, *, dry_run: bool = False, etag: str = ANY
+    ) -> Deletion:
         """Remove one member; the group makes a new one in its place. Says what that means."""
 
     @abstractmethod
-    async def pause(self, name: str, paused: bool) -> GroupView:
+    async def pause(self, name: str, paused: bool, *, etag: str = ANY) -> GroupView:
         """Stop every member and keep the document, or start them again."""
 
     @abstractmethod
@@ -119,12 +131,12 @@ class BackendClient(ABC):
         """Trust the shown key of a host from now on."""
 
     @abstractmethod
-    async def add_host(self, document: dict[str, Any]) -> HostView:
-        """Add an inventory entry."""
+    async def add_host(self, document: dict[str, Any], *, etag: str | None = None) -> HostView:
+        """Add or replace an inventory entry; `etag` as with `apply`."""
 
     @abstractmethod
-    async def host_entry(self, name: str) -> dict[str, Any]:
-        """An inventory entry as it was written."""
+    async def host_entry_at(self, name: str) -> tuple[dict[str, Any], str]:
+        """An inventory entry as it was written, and its entity tag."""
 
     @abstractmethod
     async def ssh_aliases(self, patterns: Sequence[str] = ()) -> tuple[SshAlias, ...]:
@@ -141,7 +153,7 @@ class BackendClient(ABC):
         """Unlock an identity file for the backend's life; its fingerprint."""
 
     @abstractmethod
-    async def delete_host(self, name: str) -> None:
+    async def delete_host(self, name: str, *, etag: str = ANY) -> None:
         """Remove an inventory entry that no instance uses."""
 
     @abstractmethod

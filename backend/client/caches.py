@@ -7,20 +7,16 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
+from backend.client.calls import Calls
 from backend.domain.views import CacheChoice, CacheView, ModeChoice
 
 
-class CacheCalls:
+class CacheCalls(Calls):
     """What `HttpClient` asks of the routes on caches and mode choices."""
-
-    async def _call(
-        self, method: str, path: str, *, json: Any = None, params: dict[str, Any] | None = None
-    ) -> Any:
-        raise NotImplementedError
 
     async def caches(self) -> tuple[CacheView, ...]:
         """All cache services."""
-        body = await self._call("GET", "/caches")
+        body = await self._pages("/caches")
         return TypeAdapter(tuple[CacheView, ...]).validate_python(body)
 
     async def cache_document(self, name: str) -> dict[str, Any]:
@@ -37,16 +33,18 @@ class CacheCalls:
         body = await self._call("GET", "/caches-choices", params=params)
         return TypeAdapter(tuple[CacheChoice, ...]).validate_python(body)
 
-    async def apply_cache(self, document: dict[str, Any]) -> CacheView:
-        """Save a cache service."""
+    async def apply_cache(self, document: dict[str, Any], *, etag: str | None = None) -> CacheView:
+        """Save a cache service. `etag` is what the document was made from, empty for a new one;
+        without it, it replaces what is there at this moment. Raises Changed."""
         metadata = document.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
         path = f"/caches/{quote(str(name or 'unnamed'), safe='')}"
-        return CacheView.model_validate(await self._call("PUT", path, json=document))
+        expect = await self._etag(path) if etag is None else etag
+        return CacheView.model_validate(await self._call("PUT", path, json=document, expect=expect))
 
     async def delete_cache(self, name: str) -> None:
         """Forget a cache service that no deployment uses."""
-        await self._call("DELETE", f"/caches/{quote(name, safe='')}")
+        await self._call("DELETE", f"/caches/{quote(name, safe='')}", expect="*")
 
     async def mode_choices(
         self, document: dict[str, Any] | None = None, **about: str

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+from backend.client.door import url_door
 from backend.client.http import BackendGone, HttpClient
 from backend.domain.errors import KINDS, Conflict, PdError, Problem, TimedOut
 from backend.paths import Paths
@@ -96,24 +98,33 @@ async def open_client(
 ) -> HttpClient:
     """A client of the living backend, or (with `embed`) of one started for us.
 
-    With `revive` it starts one too when the living one goes away: for a console that stays.
+    `PDTUI_URL` names one elsewhere (see `url_door`), unless a state directory is asked for: no
+    other is started then. With `revive` it starts one too when the living one goes away: for a
+    console that stays.
 
     Raises BackendGone without `embed` when none lives; what a starting backend said otherwise.
     """
+    remote = url_door(os.environ) if state_dir is None else None
+    if remote is not None:
+        return await _attached(HttpClient(remote))
     paths = Paths.default(state_dir)
     if not embed:
-        client = HttpClient(paths.socket)
-        try:
-            await client.health()
-        except PdError:
-            await client.aclose()
-            raise
-        return client
+        return await _attached(HttpClient(paths.socket))
     embedded = Embedded(state_dir, paths.socket)
     await embedded.ensure()
     again = embedded.ensure if revive else None
     client = HttpClient(paths.socket, revive=again, on_close=embedded.end)
     client.owned = embedded.running
+    return client
+
+
+async def _attached(client: HttpClient) -> HttpClient:
+    """The client, once a backend answered it. Raises BackendGone, Unknown for a wrong token."""
+    try:
+        await client.health()
+    except PdError:
+        await client.aclose()
+        raise
     return client
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,12 @@ from pydantic import TypeAdapter
 
 from backend.client.base import BackendClient
 from backend.client.caches import CacheCalls
+from backend.client.door import ANY, Door, headers_for, socket_door
+from backend.client.hosts import HostCalls
+from backend.client.tokens import TokenCalls
 from backend.client.watching import WatchCalls
-from backend.domain.doctor import Finding
 from backend.domain.documents import parse_deployment
-from backend.domain.errors import KINDS, HostUnreachable, PdError, Problem, TimedOut
+from backend.domain.errors import KINDS, HostUnreachable, NotFound, PdError, Problem, TimedOut
 from backend.domain.views import (
     AdoptableView,
     AdoptionResult,
@@ -29,12 +30,10 @@ from backend.domain.views import (
     EventView,
     GroupView,
     Health,
-    HostView,
     LogChunk,
     ModeView,
     ScaleResult,
     Snapshot,
-    SshAlias,
     VersionView,
 )
 
@@ -50,27 +49,22 @@ class BackendGone(HostUnreachable):
     kind = "backend_gone"
 
 
-class HttpClient(CacheCalls, WatchCalls, BackendClient):
-    """Talks to the backend on `socket`. `revive` is called when it stopped answering: it may start
-    another (an embedded backend whose owner left)."""
+class HttpClient(HostCalls, CacheCalls, TokenCalls, WatchCalls, BackendClient):
+    """Talks to the backend behind `door` (a path: that socket). `revive` is called when it stopped
+    answering: it may start another (an embedded backend whose owner left)."""
 
     def __init__(
         self,
-        socket: Path,
+        door: Path | Door,
         *,
         revive: Callable[[], Awaitable[None]] | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._socket, self._revive, self._on_close = socket, revive, on_close
+        self._door = socket_door(door) if isinstance(door, Path) else door
+        self._revive, self._on_close = revive, on_close
         self.owned = False
         """Whether the backend is a process of our own, which ends when this client closes."""
-        self._http = httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(uds=str(socket)),
-            base_url="http://pdtui/v1",
-            timeout=httpx.Timeout(CALL_S, connect=5.0),
-            headers={"x-pdtui-actor": quote(_user())},
-            trust_env=False,
-        )
+        self._http = self._door.client(CALL_S)
 
     async def _call(
         self,
@@ -79,9 +73,57 @@ class HttpClient(CacheCalls, WatchCalls, BackendClient):
         *,
         json: Any = None,
         params: dict[str, Any] | None = None,
+        expect: str | None = None,
     ) -> Any:
+        answer = await self._ask(method, path, json, params, headers_for(method, expect))
+        return answer.json() if answer.content else None
+
+    async def _pages(self, path: str) -> list[Any]:
+        """Every item of a list, page after page."""
+        found: list[Any] = []
+        answer = await self._ask("GET", path, None, None, {})
+        found += answer.json()
+        while (more := answer.links.get("next")) is not None:
+            answer = await self._ask("GET", self._door.inside(more["url"]), None, None, {})
+            found += answer.json()
+        return found
+
+    async def _read_at(self, path: str) -> tuple[dict[str, Any], str]:
+        """A document, and its entity tag."""
+        answer = await self._ask("GET", path, None, None, {})
+        return answer.json(), str(answer.headers["etag"])
+
+    async def _etag(self, path: str) -> str:
+        """The entity tag of what is there; empty when nothing is."""
         try:
-            answer = await self._http.request(method, path, json=json, params=params)
+            answer = await self._ask("GET", path, None, None, {})
+            return str(answer.headers.get("etag", ""))
+        except NotFound:
+            return ""
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        json: Any,
+        params: dict[str, Any] | None,
+        headers: dict[str, str],
+    ) -> httpx.Response:
+        """One request. A write whose connection broke is sent once more: its key lets it act once.
+
+        Raises TimedOut, BackendGone, and the error that the answer carries.
+        """
+        try:
+            try:
+                answer = await self._http.request(
+                    method, path, json=json, params=params, headers=headers
+                )
+            except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+                if "Idempotency-Key" not in headers:
+                    raise
+                answer = await self._http.request(
+                    method, path, json=json, params=params, headers=headers
+                )
         except httpx.TimeoutException as error:
             raise TimedOut.of(
                 "backend.timeout",
@@ -91,17 +133,21 @@ class HttpClient(CacheCalls, WatchCalls, BackendClient):
         except httpx.HTTPError as error:
             raise BackendGone.of(
                 "backend.gone",
-                f"no backend answers on {self._socket}: {error or type(error).__name__}.",
-                values={"socket": str(self._socket)},
-                remedy="Start `pdtui`, or `pdtui daemon` to have one without a screen.",
+                f"no backend answers on {self._door.name}: {error or type(error).__name__}.",
+                values={"address": self._door.name},
+                remedy=self._door.remedy,
             ) from error
         if answer.status_code >= 400:
             raise error_of(answer)
-        return answer.json() if answer.content else None
+        return answer
 
     async def health(self) -> Health:
         """Who answers."""
         return Health.model_validate(await self._call("GET", "/health"))
+
+    async def hand_over(self, version: str) -> None:
+        """Ask the backend to go, so that one of `version` takes its place."""
+        await self._call("POST", "/handover", json={"version": version})
 
     async def snapshot(self) -> Snapshot:
         """Everything there is now."""
@@ -149,18 +195,27 @@ class HttpClient(CacheCalls, WatchCalls, BackendClient):
 
     async def deployment(self, name: str) -> dict[str, Any]:
         """The saved document."""
-        body: dict[str, Any] = await self._call("GET", f"/deployments/{quote(name, safe='')}")
-        return body
+        return (await self.deployment_at(name))[0]
 
-    async def apply(self, document: dict[str, Any], *, dry_run: bool = False) -> GroupView:
-        """Save a document, or judge it."""
+    async def deployment_at(self, name: str) -> tuple[dict[str, Any], str]:
+        """The saved document, and its entity tag: what a change of it is based on."""
+        return await self._read_at(_of(name))
+
+    async def apply(
+        self, document: dict[str, Any], *, dry_run: bool = False, etag: str | None = None
+    ) -> GroupView:
+        """Save a document, or judge it. `etag` is what the document was made from, empty for a new
+        one; without it, it replaces what is there at this moment. Raises Changed."""
         if not isinstance(document, dict):
             parse_deployment(document)  # says what it is instead
         metadata = document.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
-        path = f"/deployments/{quote(str(name or 'unnamed'), safe='')}"
+        path = _of(str(name or "unnamed"))
+        if etag is None and not dry_run:
+            etag = await self._etag(path)
         params = {"dry_run": dry_run}
-        return GroupView.model_validate(await self._call("PUT", path, json=document, params=params))
+        body = await self._call("PUT", path, json=document, params=params, expect=etag)
+        return GroupView.model_validate(body)
 
     async def check(self, document: dict[str, Any], *, every: bool = False) -> dict[str, Any]:
         """Every finding about a document: `{"verdicts": [...], "skipped": [...]}`; with `every`
@@ -181,9 +236,10 @@ class HttpClient(CacheCalls, WatchCalls, BackendClient):
             await self._call("GET", f"{_of(name)}/diff", params=params)
         )
 
-    async def rollback(self, name: str, version: int) -> GroupView:
+    async def rollback(self, name: str, version: int, *, etag: str = ANY) -> GroupView:
         """Save an earlier document again."""
-        body = await self._call("POST", f"{_of(name)}/rollback", json={"version": version})
+        order = {"version": version}
+        body = await self._call("POST", f"{_of(name)}/rollback", json=order, expect=etag)
         return GroupView.model_validate(body)
 
     async def adoptable(self) -> tuple[tuple[AdoptableView, ...], dict[str, str]]:
@@ -200,7 +256,7 @@ class HttpClient(CacheCalls, WatchCalls, BackendClient):
 
     async def endpoints(self) -> tuple[EndpointRow, ...]:
         """Every group's endpoint."""
-        body = await self._call("GET", "/endpoints")
+        body = await self._pages("/endpoints")
         return TypeAdapter(tuple[EndpointRow, ...]).validate_python(body)
 
     async def scrape_targets(self) -> list[dict[str, Any]]:
@@ -208,29 +264,34 @@ class HttpClient(CacheCalls, WatchCalls, BackendClient):
         body: list[dict[str, Any]] = await self._call("GET", "/prometheus/targets")
         return body
 
-    async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:
+    async def scale(self, name: str, counts: dict[str, int], *, etag: str = ANY) -> ScaleResult:
         """Set wanted members by role."""
-        body = await self._call("POST", f"{_of(name)}/scale", json={"counts": counts})
+        order = {"counts": counts}
+        body = await self._call("POST", f"{_of(name)}/scale", json=order, expect=etag)
         return ScaleResult.model_validate(body)
 
-    async def restart(self, name: str, *, force: bool = False) -> GroupView:
+    async def restart(self, name: str, *, force: bool = False, etag: str = ANY) -> GroupView:
         """Stop the whole group and form it anew."""
-        body = await self._call("POST", f"{_of(name)}/restart", json={"force": force})
+        order = {"force": force}
+        body = await self._call("POST", f"{_of(name)}/restart", json=order, expect=etag)
         return GroupView.model_validate(body)
 
-    async def pause(self, name: str, paused: bool) -> GroupView:
+    async def pause(self, name: str, paused: bool, *, etag: str = ANY) -> GroupView:
         """Switch the group off or on."""
-        body = await self._call("POST", f"{_of(name)}/pause", json={"paused": paused})
+        order = {"paused": paused}
+        body = await self._call("POST", f"{_of(name)}/pause", json=order, expect=etag)
         return GroupView.model_validate(body)
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, etag: str = ANY) -> None:
         """Stop the group and forget the deployment."""
-        await self._call("DELETE", _of(name))
+        await self._call("DELETE", _of(name), expect=etag)
 
-    async def delete_instance(self, name: str, instance: str, *, dry_run: bool = False) -> Deletion:
+    async def delete_instance(
+        self, name: str, instance: str, *, dry_run: bool = False, etag: str = ANY
+    ) -> Deletion:
         """Take one instance out, and say what that means; `dry_run` only says it."""
         path = f"{_of(name)}/instances/{quote(instance, safe='')}"
-        body = await self._call("DELETE", path, params={"dry_run": dry_run})
+        body = await self._call("DELETE", path, params={"dry_run": dry_run}, expect=etag)
         return Deletion.model_validate(body)
 
     async def log(
@@ -260,61 +321,13 @@ class HttpClient(CacheCalls, WatchCalls, BackendClient):
 
     async def groups(self) -> tuple[GroupView, ...]:
         """All groups."""
-        body = await self._call("GET", "/groups")
+        body = await self._pages("/groups")
         return TypeAdapter(tuple[GroupView, ...]).validate_python(body)
 
     async def group(self, name: str) -> GroupView:
         """One group."""
         body = await self._call("GET", f"/groups/{quote(name, safe='')}")
         return GroupView.model_validate(body)
-
-    async def hosts(self) -> tuple[HostView, ...]:
-        """The inventory as last seen."""
-        body = await self._call("GET", "/hosts")
-        return TypeAdapter(tuple[HostView, ...]).validate_python(body)
-
-    async def add_host(self, document: dict[str, Any]) -> HostView:
-        """Add or replace an inventory entry."""
-        name = quote(str(document.get("name", "")), safe="")
-        return HostView.model_validate(await self._call("PUT", f"/hosts/{name}", json=document))
-
-    async def host_entry(self, name: str) -> dict[str, Any]:
-        """An inventory entry as it was written."""
-        body: dict[str, Any] = await self._call("GET", f"/hosts/{quote(name, safe='')}")
-        return body
-
-    async def ssh_aliases(self, patterns: Sequence[str] = ()) -> tuple[SshAlias, ...]:
-        """Hosts that the backend's user's ssh configuration names."""
-        body = await self._call("GET", "/ssh-aliases", params={"pattern": list(patterns)})
-        return TypeAdapter(tuple[SshAlias, ...]).validate_python(body)
-
-    async def doctor(
-        self, hosts: Sequence[str] = (), deployment: str | None = None
-    ) -> tuple[Finding, ...]:
-        """Examine hosts (all when none is named), with what a deployment needs of them."""
-        params = {"host": list(hosts)} | ({"deployment": deployment} if deployment else {})
-        body = await self._call("GET", "/doctor", params=params)
-        return TypeAdapter(tuple[Finding, ...]).validate_python(body)
-
-    async def unlock(self, identity: str, passphrase: str) -> str:
-        """Unlock an identity file for the backend's life; its fingerprint."""
-        order = {"identity": identity, "passphrase": passphrase}
-        return str((await self._call("POST", "/identities/unlock", json=order))["fingerprint"])
-
-    async def delete_host(self, name: str) -> None:
-        """Remove an inventory entry."""
-        await self._call("DELETE", f"/hosts/{quote(name, safe='')}")
-
-    async def test_host(self, name: str) -> HostView:
-        """Look at a host now."""
-        path = f"/hosts/{quote(name, safe='')}/test"
-        return HostView.model_validate(await self._call("POST", path))
-
-    async def accept_host_key(self, name: str, fingerprint: str) -> HostView:
-        """Trust the shown key of a host from now on."""
-        path = f"/hosts/{quote(name, safe='')}/accept-key"
-        body = await self._call("POST", path, json={"fingerprint": fingerprint})
-        return HostView.model_validate(body)
 
     async def aclose(self) -> None:
         """Close the connection, and end the backend if it is our own."""
@@ -337,10 +350,3 @@ def error_of(answer: httpx.Response) -> PdError:
 
 def _of(name: str) -> str:
     return f"/deployments/{quote(name, safe='')}"
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
+from backend.client.calls import Calls
 from backend.domain.watch_views import GroupMetrics, MemberMetrics
 
 
-class WatchCalls:
+class WatchCalls(Calls):
     """What `HttpClient` asks of the routes on metrics."""
-
-    async def _call(
-        self, method: str, path: str, *, json: Any = None, params: dict[str, Any] | None = None
-    ) -> Any:
-        raise NotImplementedError
 
     async def metrics(self, group: str, *, window: float = 900, points: int = 120) -> GroupMetrics:
         """The figures of a group's instances over the last `window` seconds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Invalid, Problem
+from backend.domain.secrets import is_secret
 
 LONGEST_TEXT = 128 * 1024 - 1
 """Bytes of one argument or environment entry that Linux hands to a program."""
@@ -177,14 +177,10 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next((m for a in get_args(annotation) if (m := _model_in(a)) is not None), None)
 
 
-SECRET = re.compile(r"token|secret|passw|credential|api[_-]?key|private[_-]?key|_key$", re.I)
-"""Names whose values are never repeated, in an error or elsewhere."""
-
-
 def _hidden(path: str) -> bool:
     """Whether the value there may be a secret: by its name, or as a whole environment."""
     last = path.rpartition(".")[2]
-    return last == "env" or bool(SECRET.search(last))
+    return last == "env" or is_secret(last)
 
 
 def _said(value: object, path: str = "") -> str:

@@ -2,9 +2,15 @@
 
 PdError
 ├── Invalid       400  the document cannot be read as one
+├── Unknown       401  the caller did not say who it is, or not rightly
 ├── Denied        403  the caller may not
 ├── NotFound      404
+├── WrongMethod   405  there is something at this address, but not for this method
 ├── Conflict      409  true now, may pass: stale configuration, a restart in flight, a second owner
+├── Changed       412  what the caller saw is not what is there now: nothing was overwritten
+├── TooLarge      413
+├── WrongType     415  the body is not of a type that is read here
+├── Unconditional 428  a write that does not say what it is based on
 ├── Refused       422  a save or an action that would be wrong
 ├── HostError     502  a host did not do what it was asked
 │   ├── HostUnreachable   no connection, or it broke
@@ -12,7 +18,8 @@ PdError
 │   ├── HostKeyChanged    differs from the known one
 │   ├── HostDenied        the login was refused
 │   └── RemoteFailed      the command ran and failed
-└── TimedOut      504
+├── TimedOut      504
+└── StoreFull     507  the disk has no room: reading goes on, nothing is stored until there is room
 """
 
 from __future__ import annotations
@@ -86,6 +93,12 @@ class Invalid(PdError):
     status, exit_code, kind = 400, 2, "invalid"
 
 
+class Unknown(PdError):
+    """The caller did not say who it is, or not rightly."""
+
+    status, kind = 401, "unknown"
+
+
 class Denied(PdError):
     """The caller may not do this."""
 
@@ -98,10 +111,40 @@ class NotFound(PdError):
     status, kind = 404, "not_found"
 
 
+class WrongMethod(PdError):
+    """Something is at this address, but it does not take this method."""
+
+    status, kind = 405, "wrong_method"
+
+
 class Conflict(PdError):
     """Refused by the present state; `life.stale` is the usual one."""
 
     status, exit_code, kind = 409, 3, "conflict"
+
+
+class Changed(PdError):
+    """What the caller based its write on is not what is there now; nothing was overwritten."""
+
+    status, exit_code, kind = 412, 3, "changed"
+
+
+class TooLarge(PdError):
+    """More than is read."""
+
+    status, exit_code, kind = 413, 2, "too_large"
+
+
+class WrongType(PdError):
+    """The body is not of a type that is read here."""
+
+    status, exit_code, kind = 415, 2, "wrong_type"
+
+
+class Unconditional(PdError):
+    """A write that does not say which state it is based on."""
+
+    status, kind = 428, "unconditional"
 
 
 class Refused(PdError):
@@ -152,11 +195,18 @@ class TimedOut(PdError):
     status, exit_code, kind = 504, 4, "timeout"
 
 
+class StoreFull(PdError):
+    """The disk has no room for the store: nothing was stored, reading goes on."""
+
+    status, exit_code, kind = 507, 4, "store_full"
+
+
 KINDS: dict[str, type[PdError]] = {
     c.kind: c
     for c in (
         PdError, Invalid, Denied, NotFound, Conflict, Refused, HostError, HostUnreachable,
-        HostKeyUnknown, HostKeyChanged, HostDenied, RemoteFailed, TimedOut,
+        HostKeyUnknown, HostKeyChanged, HostDenied, RemoteFailed, TimedOut, Unknown, WrongMethod,
+        Changed, TooLarge, WrongType, Unconditional, StoreFull,
     )
 }  # fmt: skip
 """Error class by the `kind` that travels in an API error body."""

@@ -9,6 +9,7 @@ from backend.domain import status
 from backend.domain.decide import Picture
 from backend.domain.group import Instance
 from backend.domain.host import HostFacts
+from backend.domain.precondition import etag
 from backend.domain.shell import join
 from backend.domain.views import (
     AcceleratorView,
@@ -31,6 +32,7 @@ def group_view(p: Picture, changes: Sequence[str] = (), policies: str = "") -> G
         model=spec.model,
         labels=g.document.metadata.labels,
         version=g.version,
+        etag=etag(g.document, g.version),
         revision=g.revision,
         status=status.status(p),
         ratio=wanted,

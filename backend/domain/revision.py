@@ -16,9 +16,9 @@ from typing import Any
 
 from backend.domain.caches import CacheDocument, attached
 from backend.domain.deployment import Deployment
-from backend.domain.documents import SECRET
 from backend.domain.inherit import roles_of
 from backend.domain.mode import Catalogue
+from backend.domain.secrets import is_secret
 from backend.domain.shell import join
 
 SHOWN = 12
@@ -169,10 +169,10 @@ def _lists(path: str, old: list[Any], new: list[Any]) -> Iterator[str]:
 
 def _show(path: str, value: Any) -> str:
     in_env = ".env." in path
-    if in_env and SECRET.search(path.rsplit(".", 1)[-1]):
+    if in_env and is_secret(path.rsplit(".", 1)[-1]):
         return "(secret)"
     if isinstance(value, Mapping) and path.endswith(".env"):
-        value = {k: "(secret)" if SECRET.search(k) else v for k, v in value.items()}
+        value = {k: "(secret)" if is_secret(k) else v for k, v in value.items()}
     if (
         isinstance(value, list)
         and value

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.domain.access import Role
 from backend.domain.instance import Band, State
 from backend.domain.watch_views import AlertView, CanaryView, EffectView
 
@@ -47,6 +48,12 @@ class MemberView(_View):
     note: str = ""
     effect: EffectView | None = None
     figures: dict[str, float] = Field(default_factory=dict)
+
+
+class InstanceView(MemberView):
+    """One instance in the list of all, with the group it is of."""
+
+    group: str
 
 
 class RoleCount(_View):
@@ -96,6 +103,7 @@ class GroupView(_View):
     model: str
     labels: dict[str, str] = Field(default_factory=dict)
     version: int
+    etag: str = ""
     revision: str
     status: GroupStatus
     ratio: str = ""
@@ -130,6 +138,7 @@ class HostView(_View):
     """One host as shown. `state` is `unknown` until it was looked at once."""
 
     name: str
+    etag: str = ""
     address: str
     port: int
     user: str = ""
@@ -223,6 +232,7 @@ class CacheView(_View):
     """One cache service, and the deployments that attach to it."""
 
     name: str
+    etag: str = ""
     provider: str
     endpoint: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -247,8 +257,12 @@ class ScaleResult(_View):
 
 
 class Health(_View):
-    """Who answers on the socket."""
+    """Who answers: `role` is what the asker may do; `degraded` tells in `note` what does not work
+    now."""
 
+    status: Literal["ok", "degraded"] = "ok"
+    note: str = ""
+    role: Role = "admin"
     version: str
     api: str
     pid: int

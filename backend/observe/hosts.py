@@ -21,6 +21,7 @@ from backend.domain.errors import (
 from backend.domain.host import Host, HostFacts
 from backend.domain.instance import ProcessStatus
 from backend.domain.picture import accelerator_views
+from backend.domain.precondition import etag
 from backend.domain.views import HostView
 from backend.store.store import Store
 
@@ -261,6 +262,7 @@ def host_view(
     note = sight.facts.accelerator_note if sight.facts else ""
     return HostView(
         name=host.name,
+        etag=etag(host),
         address=host.address,
         port=host.port,
         user=host.user or "",

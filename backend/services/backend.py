@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from backend.domain.decide import Timers
@@ -17,6 +18,7 @@ from backend.services.choices import Choices
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
+from backend.services.tokens import Tokens
 from backend.services.watching import Watching
 from backend.store.store import Store
 
@@ -36,7 +38,7 @@ class Settings:
 
 @dataclass
 class Backend:
-    """A running backend, as the API sees it."""
+    """A running backend, as the API sees it. `stop` ends the process that it runs in."""
 
     paths: Paths
     settings: Settings
@@ -50,3 +52,9 @@ class Backend:
     caches: Caches
     choices: Choices
     watching: Watching
+    tokens: Tokens
+    stop: Callable[[], None] | None = None
+
+    def ailment(self) -> str:
+        """What does not work now, as a sentence; empty when everything does."""
+        return self.store.ailment

@@ -7,6 +7,7 @@ from typing import Any
 from backend.domain.caches import CacheDocument, parse_cache, users, why_not
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Conflict, Invalid, NotFound
+from backend.domain.precondition import WHATEVER, Expect, etag
 from backend.domain.views import CacheChoice, CacheView
 from backend.reconcile.reconciler import Reconciler
 from backend.services.groups import Groups
@@ -28,6 +29,7 @@ class Caches:
         cache = self._cache(name)
         return CacheView(
             name=name,
+            etag=etag(cache),
             provider=cache.spec.provider,
             endpoint=cache.spec.endpoint or "",
             settings=cache.spec.settings,
@@ -47,10 +49,13 @@ class Caches:
             for n, c in sorted(self._store.caches.items())
         )
 
-    async def put(self, name: str, data: object, actor: str) -> CacheView:
+    async def put(
+        self, name: str, data: object, actor: str, expect: Expect = WHATEVER
+    ) -> CacheView:
         """Save a service. What already runs is left alone: its group shows Config changed.
 
-        Raises Invalid, or Conflict when its provider would change under groups that use it.
+        Raises Invalid, Conflict when its provider would change under groups that use it, and what
+        `Expect.meets` raises.
         """
         cache = parse_cache(data)
         if cache.name != name:
@@ -61,24 +66,28 @@ class Caches:
                 values={"document": cache.name, "address": name},
                 remedy="Make them the same.",
             )
-        old = self._store.caches.get(name)
-        if old is not None and old.spec.provider != cache.spec.provider:
-            self._refuse_use(name, f"its provider cannot become {cache.spec.provider}")
+        async with self._store.lock(f"cache:{name}"):
+            old = self._store.caches.get(name)
+            expect.meets(f"cache service {name}", etag(old) if old else None)
+            if old is not None and old.spec.provider != cache.spec.provider:
+                self._refuse_use(name, f"its provider cannot become {cache.spec.provider}")
+            if old != cache:
+                async with self._store.write() as tx:
+                    tx.put_cache(cache)
+                    verb = "changed" if old else "added"
+                    tx.event(f"cache_{verb}", f"cache service {name} is {verb}", actor=actor)
         if old != cache:
-            async with self._store.write() as tx:
-                tx.put_cache(cache)
-                verb = "changed" if old else "added"
-                tx.event(f"cache_{verb}", f"cache service {name} is {verb}", actor=actor)
             await self._groups.refresh_revisions()
         return self.view(name)
 
-    async def drop(self, name: str, actor: str) -> None:
-        """Forget a service. Raises NotFound; Conflict while a deployment uses it."""
-        self._cache(name)
-        self._refuse_use(name, "it is not deleted")
-        async with self._store.write() as tx:
-            tx.drop_cache(name)
-            tx.event("cache_removed", f"cache service {name} is removed", actor=actor)
+    async def drop(self, name: str, actor: str, expect: Expect = WHATEVER) -> None:
+        """Forget a service. Raises NotFound; Conflict while a deployment uses it; Changed."""
+        async with self._store.lock(f"cache:{name}"):
+            expect.meets(f"cache service {name}", etag(self._cache(name)))
+            self._refuse_use(name, "it is not deleted")
+            async with self._store.write() as tx:
+                tx.drop_cache(name)
+                tx.event("cache_removed", f"cache service {name} is removed", actor=actor)
 
     def _refuse_use(self, name: str, what: str) -> None:
         using = users(name, self._deployments())

@@ -13,6 +13,7 @@ from backend.domain.errors import Conflict, NotFound, PdError, Problem, Refused
 from backend.domain.group import Group, Instance, Restart
 from backend.domain.mode import membership
 from backend.domain.picture import group_view
+from backend.domain.precondition import WHATEVER, Expect, etag
 from backend.domain.revision import changes
 from backend.domain.rules.routing import settled
 from backend.domain.rules.structure import scale_refusal
@@ -42,10 +43,18 @@ class Groups:
     def _settled(self, document: Deployment) -> Deployment:
         return settled(document, self._world.catalogue())
 
-    async def apply(self, document: Deployment, actor: str, *, dry_run: bool = False) -> GroupView:
+    async def apply(
+        self,
+        document: Deployment,
+        actor: str,
+        *,
+        dry_run: bool = False,
+        expect: Expect = WHATEVER,
+    ) -> GroupView:
         """Save a document. Nothing running is touched: what it changes there waits for a restart.
 
-        Raises Refused with every refusal; Conflict while the deployment is being deleted.
+        Raises Refused with every refusal; Conflict while the deployment is being deleted; what
+        `Expect.meets` raises.
         """
         document = self._settled(document)
         found = await self._checking.check(document)
@@ -59,6 +68,7 @@ class Groups:
             return self._dry(document, digest)
         async with self._store.lock(name):
             old = self._store.groups.get(name)
+            _meets(name, old, expect)
             if old is not None and old.deleting:
                 raise Conflict.of(
                     "life.deleting",
@@ -110,7 +120,9 @@ class Groups:
         )
         return group_view(picture, lines)
 
-    async def scale(self, name: str, counts: Mapping[str, int], actor: str) -> ScaleResult:
+    async def scale(
+        self, name: str, counts: Mapping[str, int], actor: str, *, expect: Expect = WHATEVER
+    ) -> ScaleResult:
         """Set wanted members by role; scaling down acts at once.
 
         Raises Refused for a role or count that cannot be; Conflict `life.stale` for a scale-up
@@ -119,6 +131,7 @@ class Groups:
         """
         async with self._store.lock(name):
             old = self._group(name)
+            _meets(name, old, expect)
             problem = scale_refusal(old, counts)
             if problem is not None:
                 raise Refused(problem)
@@ -144,7 +157,9 @@ class Groups:
             )
         return ScaleResult(group=name, wanted=group.applied)
 
-    async def restart(self, name: str, actor: str, *, force: bool = False) -> GroupView:
+    async def restart(
+        self, name: str, actor: str, *, force: bool = False, expect: Expect = WHATEVER
+    ) -> GroupView:
         """Stop the whole group, confirm it gone, and form it from the saved document.
 
         `force` does not wait for hosts that do not answer: what they hold is killed when they are
@@ -152,6 +167,7 @@ class Groups:
         """
         async with self._store.lock(name):
             old = self._group(name)
+            _meets(name, old, expect)
             running = old.restart is not None and old.restart.step != "start"
             if old.deleting or (running and not force):
                 raise Conflict.of(
@@ -197,10 +213,13 @@ class Groups:
                 level="warning",
             )
 
-    async def pause(self, name: str, paused: bool, actor: str) -> GroupView:
+    async def pause(
+        self, name: str, paused: bool, actor: str, *, expect: Expect = WHATEVER
+    ) -> GroupView:
         """Stop everything and keep the document, or form again."""
         async with self._store.lock(name):
             old = self._group(name)
+            _meets(name, old, expect)
             if old.document.spec.paused != paused:
                 spec = old.document.spec.model_copy(update={"paused": paused})
                 document = old.document.model_copy(update={"spec": spec})
@@ -212,10 +231,11 @@ class Groups:
                     tx.event(word, f"{name} is {word}", group=name, actor=actor)
         return self._pictures.group(name)
 
-    async def delete(self, name: str, actor: str) -> None:
+    async def delete(self, name: str, actor: str, *, expect: Expect = WHATEVER) -> None:
         """Stop everything and forget the deployment once nothing of it is left."""
         async with self._store.lock(name):
             old = self._group(name)
+            _meets(name, old, expect)
             if old.deleting:
                 return
             async with self._store.write() as tx:
@@ -223,14 +243,20 @@ class Groups:
                 tx.event("deleting", f"{name} is to be deleted", group=name, actor=actor)
 
     async def delete_instance(
-        self, name: str, instance: str, actor: str, *, dry_run: bool = False
+        self,
+        name: str,
+        instance: str,
+        actor: str,
+        *,
+        dry_run: bool = False,
+        expect: Expect = WHATEVER,
     ) -> Deletion:
         """Take one instance out, and say what that means; `dry_run` only says it.
 
         A member is replaced by a new one unless changes wait for a restart. Raises NotFound.
         """
         async with self._store.lock(name):
-            self._group(name)
+            _meets(name, self._group(name), expect)
             found = self._store.instances.get(instance)
             if found is None or found.group != name:
                 raise NotFound.of(
@@ -258,6 +284,11 @@ class Groups:
     def document(self, name: str) -> Deployment:
         """The saved document. Raises NotFound."""
         return self._group(name).document
+
+    def saved(self, name: str) -> tuple[Deployment, str]:
+        """The saved document and its entity tag. Raises NotFound."""
+        group = self._group(name)
+        return group.document, etag(group.document, group.version)
 
     def _group(self, name: str) -> Group:
         if name not in self._store.groups:
@@ -287,3 +318,8 @@ class Groups:
                     group=group.name,
                     level="warning",
                 )
+
+
+def _meets(name: str, now: Group | None, expect: Expect) -> None:
+    tag = None if now is None else etag(now.document, now.version)
+    expect.meets(f"the deployment {name}", tag)

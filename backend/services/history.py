@@ -6,6 +6,7 @@ from backend.domain.deployment import Deployment
 from backend.domain.desired import count_changes
 from backend.domain.documents import parse_deployment
 from backend.domain.errors import NotFound
+from backend.domain.precondition import WHATEVER, Expect
 from backend.domain.revision import changes
 from backend.domain.views import Difference, GroupView, VersionView
 from backend.services.groups import Groups
@@ -35,22 +36,25 @@ class History:
         lines = (*changes(a, b), *count_changes(a, b))
         return Difference(group=name, older=older, newer=now, changes=lines)
 
-    async def rollback(self, name: str, version: int, actor: str) -> GroupView:
+    async def rollback(
+        self, name: str, version: int, actor: str, *, expect: Expect = WHATEVER
+    ) -> GroupView:
         """Save an earlier document again, judged as any document is: a new version.
 
         Raises NotFound for a version that is not there, and what a save raises.
         """
         found = await self.versions(name)
         document = self._at(name, found, version)
+        saved_by = next(v.actor for v in found if v.version == version)
+        view = await self._groups.apply(document, actor, expect=expect)
         async with self._store.write() as tx:
             tx.event(
                 "rollback",
-                f"{name} is to go back to version {version}, saved by "
-                f"{next(v.actor for v in found if v.version == version)}",
+                f"{name} is back at version {version}, saved by {saved_by}",
                 group=name,
                 actor=actor,
             )
-        return await self._groups.apply(document, actor)
+        return view
 
     def _at(self, name: str, found: tuple[VersionView, ...], version: int) -> Deployment:
         view = next((v for v in found if v.version == version), None)

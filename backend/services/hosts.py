@@ -13,6 +13,7 @@ from backend.domain.doctor import Finding, Needs
 from backend.domain.documents import explain
 from backend.domain.errors import Conflict, NotFound
 from backend.domain.host import Host
+from backend.domain.precondition import WHATEVER, Expect, etag
 from backend.domain.views import HostView, SshAlias
 from backend.reconcile.preflight import needs_of
 from backend.reconcile.reconciler import Reconciler
@@ -28,24 +29,27 @@ class Hosts:
         self._watch = reconciler.world.hosts
         self._pictures, self._pool = pictures, pool
 
-    async def put(self, data: dict[str, object], actor: str) -> HostView:
-        """Add or replace an entry and look at it. Raises Invalid; never for what the host does."""
+    async def put(self, data: dict[str, object], actor: str, expect: Expect = WHATEVER) -> HostView:
+        """Add or replace an entry and look at it. Never raises for what the host does, but Invalid,
+        Conflict while instances of ours are at its place, and what `Expect.meets` raises."""
         try:
             host = Host.model_validate(data)
         except ValidationError as error:
             raise explain(error, Host) from None
-        old = self._store.hosts.get(host.name)
-        if old is not None and _place(old) != _place(host):
-            self._refuse_in_use(host.name, "leads to another machine or folder")
-        if old != host:
-            async with self._store.write() as tx:
-                tx.put_host(host)
-                verb = "changed" if old else "added"
-                where = f"{host.address}:{host.port}"
-                tx.event(f"host_{verb}", f"host {host.name} ({where}) is {verb}",
-                         host=host.name, actor=actor)  # fmt: skip
-            if old is not None:
-                self._pool.forget(host.name)
+        async with self._store.lock(f"host:{host.name}"):
+            old = self._store.hosts.get(host.name)
+            expect.meets(f"host {host.name}", etag(old) if old else None)
+            if old is not None and _place(old) != _place(host):
+                self._refuse_in_use(host.name, "leads to another machine or folder")
+            if old != host:
+                async with self._store.write() as tx:
+                    tx.put_host(host)
+                    verb = "changed" if old else "added"
+                    where = f"{host.address}:{host.port}"
+                    tx.event(f"host_{verb}", f"host {host.name} ({where}) is {verb}",
+                             host=host.name, actor=actor)  # fmt: skip
+                if old is not None:
+                    self._pool.forget(host.name)
         return await self.look(host.name)
 
     def entry(self, name: str) -> Host:
@@ -116,22 +120,25 @@ class Hosts:
             raise error
         return view
 
-    async def accept_key(self, name: str, fingerprint: str, actor: str) -> HostView:
+    async def accept_key(
+        self, name: str, fingerprint: str, actor: str, expect: Expect = WHATEVER
+    ) -> HostView:
         """Accept the key that the host shows, if it is the one a person was shown."""
-        self._pictures.host(name)
+        expect.meets(f"host {name}", self._pictures.host(name).etag)
         await self._pool.accept_key(self._store.hosts[name], fingerprint)
         async with self._store.write() as tx:
             tx.event("host_key", f"the key {fingerprint} of {name} is accepted",
                      host=name, actor=actor)  # fmt: skip
         return await self.look(name)
 
-    async def drop(self, name: str, actor: str) -> None:
-        """Remove an entry. Raises Conflict while instances of ours are on the host."""
-        self._pictures.host(name)
-        self._refuse_in_use(name, "is to be removed")
-        async with self._store.write() as tx:
-            tx.drop_host(name)
-            tx.event("host_removed", f"host {name} is removed", host=name, actor=actor)
+    async def drop(self, name: str, actor: str, expect: Expect = WHATEVER) -> None:
+        """Remove an entry. Raises Conflict while instances of ours are on the host; Changed."""
+        async with self._store.lock(f"host:{name}"):
+            expect.meets(f"host {name}", self._pictures.host(name).etag)
+            self._refuse_in_use(name, "is to be removed")
+            async with self._store.write() as tx:
+                tx.drop_host(name)
+                tx.event("host_removed", f"host {name} is removed", host=name, actor=actor)
         self._pool.forget(name)
 
     def _refuse_in_use(self, name: str, what: str) -> None:

@@ -12,7 +12,15 @@ from backend.domain.picture import group_view
 from backend.domain.recipes import pinned, pinned_mode
 from backend.domain.revision import changes
 from backend.domain.rows import effective_policies, prefilled_rows
-from backend.domain.views import Change, GroupView, HostView, ModeView, RouterRow, Snapshot
+from backend.domain.views import (
+    Change,
+    GroupView,
+    HostView,
+    InstanceView,
+    ModeView,
+    RouterRow,
+    Snapshot,
+)
 from backend.observe.hosts import host_view
 from backend.reconcile.reconciler import Reconciler
 from backend.services.bus import Bus
@@ -94,9 +102,25 @@ class Pictures:
         except PdError:
             return ""
 
+    def group_names(self) -> list[str]:
+        """Names of all groups, sorted."""
+        return sorted(self._reconciler.loops)
+
     def groups(self) -> tuple[GroupView, ...]:
         """All groups, by name."""
-        return tuple(self.group(n) for n in sorted(self._reconciler.loops))
+        return tuple(self.group(n) for n in self.group_names())
+
+    def instances(
+        self, *, group: str | None = None, host: str | None = None, role: str | None = None
+    ) -> dict[str, InstanceView]:
+        """Instances of all groups by id; of one group, on one host, of one role."""
+        names = self.group_names() if group is None else [group]
+        return {
+            m.id: InstanceView(**dict(m), group=name)
+            for name in names
+            for m in self.group(name).members
+            if (host is None or m.host == host) and (role is None or m.role == role)
+        }
 
     def host(self, name: str) -> HostView:
         """The host as it is now. Raises NotFound."""

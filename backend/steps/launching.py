@@ -10,20 +10,15 @@ background job would hand on SIGINT ignored.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.domain.instance import LaunchSpec
+from backend.domain.secrets import is_secret
 from backend.domain.shell import quote
 from backend.steps.claiming import LISTENERS_AWK, hexadecimal
 from backend.steps.common import LIB, file_name, instance_id
 from backend.steps.status import DUMP
-
-SECRET = re.compile(
-    r"(token|secret|passw|credential|private|api_?key|access_?key|_key$|^key$)", re.I
-)
-"""Names of environment variables whose values are left out of spec.json."""
 
 KEPT = 3
 """Generations whose directories are kept."""
@@ -182,7 +177,7 @@ def spec_text(
 ) -> str:
     """spec.json: what adoption needs, in one line, without values that look secret."""
     launch = spec.model_dump(mode="json")
-    launch["env"] = {k: v for k, v in spec.env.items() if not SECRET.search(k)}
+    launch["env"] = {k: v for k, v in spec.env.items() if not is_secret(k)}
     body: dict[str, Any] = {
         **labels,
         "owner": owner,

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
-from backend.domain.errors import Refused
+from backend.domain.errors import Refused, StoreFull
+from backend.store.backups import before_migration
 
 T = TypeVar("T")
 
 NETWORK_FILE_SYSTEMS = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "lustre"}
-)
+    {
+        "nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs",
+        "beegfs", "glusterfs", "ocfs2", "gfs2", "davfs", "fuse.sshfs", "fuse.glusterfs",
+        "fuse.ceph-fuse", "fuse.davfs2", "fuse.juicefs", "fuse.s3fs",
+    }
+)  # fmt: skip
+LEAST = 1 << 20
+"""Bytes: with less free than this, a failed write is the disk's fullness."""
 
 
 class Database:
@@ -27,6 +36,8 @@ class Database:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
         self._db: sqlite3.Connection | None = None
         self._inode = 0
+        self.ailment = ""
+        """Why nothing could be stored last time; empty after a success."""
 
     async def open(self) -> None:
         """Open the file (mode 0600) and bring its schema up to date.
@@ -60,7 +71,7 @@ class Database:
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA foreign_keys = ON")
         self._db.execute("PRAGMA busy_timeout = 5000")
-        _migrate(self._db)
+        _migrate(self._db, self.path)
 
     async def call(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work(connection)` on the store's thread, outside any transaction."""
@@ -72,16 +83,39 @@ class Database:
 
         def in_transaction(db: sqlite3.Connection) -> T:
             self._still_there()
-            db.execute("BEGIN IMMEDIATE")
             try:
+                db.execute("BEGIN IMMEDIATE")
                 result = work(db)
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # a full disk may have ended it already
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
+            self.ailment = ""
             return result
 
-        return await self.call(in_transaction)
+        try:
+            return await self.call(in_transaction)
+        except sqlite3.OperationalError as error:
+            full = self._full(error)
+            if full is None:
+                raise
+            self.ailment = full.problem.message
+            raise full from error
+
+    def _full(self, error: sqlite3.OperationalError) -> StoreFull | None:
+        """What an error means when there is no room; None when it means something else."""
+        no_room = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL
+        free = shutil.disk_usage(self.path.parent).free
+        if not no_room and (error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_IOERR or free > LEAST):
+            return None
+        return StoreFull.of(
+            "store.full",
+            f"nothing is stored: there is no room for {self.path} ({free} bytes are free).",
+            values={"path": str(self.path), "free_bytes": free},
+            remedy="Make room there. What is known is still shown, groups run on, and storing "
+            "works again by itself.",
+        )
 
     def _still_there(self) -> None:
         """Raises Refused when the file was removed or replaced: what is written would be lost."""
@@ -104,10 +138,19 @@ class Database:
         self._thread.shutdown(wait=True)
 
 
-def _migrate(db: sqlite3.Connection) -> None:
-    have: int = db.execute("PRAGMA user_version").fetchone()[0]
+def _steps() -> list[Traversable]:
     folder = resources.files("backend.store") / "migrations"
-    steps = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    return sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+
+
+def known_schema() -> int:
+    """The schema that this version writes."""
+    return len(_steps())
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    have: int = db.execute("PRAGMA user_version").fetchone()[0]
+    steps = _steps()
     if have > len(steps):
         raise Refused.of(
             "store.newer",
@@ -116,6 +159,8 @@ def _migrate(db: sqlite3.Connection) -> None:
             values={"schema": have, "known": len(steps)},
             remedy="Upgrade pdtui, or restore the backup made before the upgrade.",
         )
+    if 0 < have < len(steps):
+        before_migration(db, path, have)
     for number, step in enumerate(steps, start=1):
         if number <= have:
             continue

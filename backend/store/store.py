@@ -16,11 +16,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from backend.domain.access import Token
 from backend.domain.caches import CacheDocument
 from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
 from backend.domain.host import Host
 from backend.domain.views import EventView
+from backend.store.answers import Answers
 from backend.store.db import Database
 
 EVENTS_KEPT = 20_000
@@ -93,6 +95,16 @@ class Transaction:
         """Remove a cache service."""
         self._write.statements.append(("DELETE FROM caches WHERE name = ?", (name,)))
         self._write.apply.append(_dropper(self._store.caches, name))
+
+    def put_token(self, token: Token) -> None:
+        """Add a token."""
+        self._put("tokens", "name", token.name, token.model_dump_json())
+        self._write.apply.append(lambda: self._store.tokens.__setitem__(token.name, token))
+
+    def drop_token(self, name: str) -> None:
+        """Forget a token."""
+        self._write.statements.append(("DELETE FROM tokens WHERE name = ?", (name,)))
+        self._write.apply.append(_dropper(self._store.tokens, name))
 
     def put_group(self, group: Group) -> None:
         """Add or replace a group."""
@@ -189,12 +201,19 @@ class Store:
         self.id = ""
         self.hosts: dict[str, Host] = {}
         self.caches: dict[str, CacheDocument] = {}
+        self.tokens: dict[str, Token] = {}
+        self.answers = Answers(self._db)
         self.groups: dict[str, Group] = {}
         self.instances: dict[str, Instance] = {}
         self.intents: dict[str, Intent] = {}
         self.listeners: list[Callable[[Touched], None]] = []
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._commits: set[asyncio.Future[None]] = set()
+
+    @property
+    def ailment(self) -> str:
+        """Why nothing can be stored now; empty while it can."""
+        return self._db.ailment
 
     async def open(self) -> None:
         """Open the file and read everything in it."""
@@ -223,12 +242,18 @@ class Store:
             self.hosts[name] = Host.model_validate_json(body)
         for name, body in db.execute("SELECT name, body FROM caches"):
             self.caches[name] = CacheDocument.model_validate_json(body)
+        for name, body in db.execute("SELECT name, body FROM tokens"):
+            self.tokens[name] = Token.model_validate_json(body)
         for name, body in db.execute("SELECT name, body FROM groups"):
             self.groups[name] = Group.model_validate_json(body)
         for key, body in db.execute("SELECT id, body FROM instances"):
             self.instances[key] = Instance.model_validate_json(body)
         for key, kind, group, body in db.execute("SELECT key, kind, group_name, body FROM intents"):
             self.intents[key] = Intent(key, kind, group, json.loads(body))
+
+    async def answer(self) -> None:
+        """Answers when the store's thread does: for whoever watches that we are alive."""
+        await self._db.call(lambda db: db.execute("SELECT 1").fetchone())
 
     async def close(self) -> None:
         """Finish what is being stored, then close the file."""
@@ -270,14 +295,17 @@ class Store:
         for listener in self.listeners:
             listener(touched)
 
-    async def events(self, group: str | None = None, limit: int = 200) -> tuple[EventView, ...]:
-        """The newest history lines, oldest first."""
+    async def events(
+        self, group: str | None = None, limit: int = 200, before: int | None = None
+    ) -> tuple[EventView, ...]:
+        """The newest history lines (with `before`, those older than that number), oldest first."""
 
         def read(db: sqlite3.Connection) -> tuple[EventView, ...]:
-            where, args = ("WHERE group_name = ?", (group,)) if group else ("", ())
+            of_group = "group_name = ? AND " if group else ""
             rows = db.execute(
-                f"SELECT * FROM events {where} ORDER BY seq DESC LIMIT ?",  # noqa: S608
-                (*args, limit),
+                f"SELECT * FROM events WHERE {of_group} seq < ? "  # noqa: S608
+                "ORDER BY seq DESC LIMIT ?",
+                (*([group] if group else []), before or 2**62, limit),
             ).fetchall()
             return tuple(_event(r) for r in reversed(rows))
 

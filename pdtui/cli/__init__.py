@@ -11,6 +11,7 @@ import typer
 
 from pdtui import __version__
 from pdtui.cli import adopt, caches, groups, history, hosts, inventory, watching
+from pdtui.cli import daemon as daemon_
 from pdtui.cli import doctor as doctor_
 from pdtui.cli.common import Options, guarded
 from pdtui.cli.finish import finish
@@ -30,6 +31,7 @@ adopt.add_to(app)
 inventory.add_to(hosts.app)
 doctor_.add_to(app)
 watching.add_to(app)
+daemon_.add_to(app)
 app.add_typer(hosts.app, name="hosts")
 app.add_typer(caches.app, name="caches")
 
@@ -83,36 +85,6 @@ def open_console(
         return await open_client(state_dir)
 
     run(connect, read_only=read_only, theme=theme, state_dir=state_dir)
-
-
-@app.command()
-def daemon(
-    context: typer.Context,
-    service_port_range: Annotated[
-        str | None,
-        typer.Option(
-            help="Ports of hosts that set none, FIRST-LAST.",
-            envvar="PDTUI_SERVICE_PORT_RANGE",
-            show_default="40000-40063",
-        ),
-    ] = None,
-    kv_transfer_ifname: Annotated[
-        str | None,
-        typer.Option(
-            help="KV interface of hosts that set none.",
-            envvar="PDTUI_KV_TRANSFER_IFNAME",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
-    """Run the backend without a screen until it is told to stop."""
-    from backend.daemon import run
-    from pdtui.cli.common import port_range
-
-    ports = port_range(service_port_range)
-    raise typer.Exit(
-        run(state_dir=context.obj.state_dir, ports=ports, kv_transfer_ifname=kv_transfer_ifname)
-    )
 
 
 @app.command()

@@ -191,7 +191,7 @@ def restart(
         if not yes:
             confirm(f"Restart {name}? It stops {len(group.members)} instances; requests fail "
                      "until it serves again.")  # fmt: skip
-        group = await client.restart(name, force=force)
+        group = await client.restart(name, force=force, etag=group.etag)
         if client.owned if wait is None else wait:
             group = await until_restarted(client, name, timeout)
         return group
@@ -255,7 +255,7 @@ def delete(
         group = await client.group(name)
         if not yes:
             confirm(f"Delete {name}? It stops {len(group.members)} instances for good.")
-        await client.delete(name)
+        await client.delete(name, etag=group.etag)
         if client.owned if wait is None else wait:
             await until_gone(client, name, timeout)
             return True

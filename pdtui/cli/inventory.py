@@ -87,10 +87,10 @@ def edit(
     changes = pairs(change)
 
     async def question(client: BackendClient) -> HostView:
-        entry = await client.host_entry(name)
+        entry, etag = await client.host_entry_at(name)
         for field, text in changes.items():
             _set(entry, field, text)
-        return await with_keys(client, await client.add_host(entry))
+        return await with_keys(client, await client.add_host(entry, etag=etag))
 
     show(ask(context.obj, question), json)
 

@@ -48,8 +48,8 @@ def _keeper(name: str) -> Act:
 
 
 def _copy(screen: FormScreen) -> None:
+    from backend.domain.secrets import masked
     from pdtui.state import yamltext
-    from pdtui.state.document import masked
 
     text = yamltext.dump(masked(screen.form.output()))
     screen.console.copy(text, tr("copy.what.document"))

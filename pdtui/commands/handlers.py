@@ -23,7 +23,7 @@ from pdtui.screens.logs import LogScreen
 from pdtui.screens.text import TextScreen
 
 if TYPE_CHECKING:
-    from backend.domain.views import HostView
+    from backend.domain.views import GroupView, HostView
     from pdtui.app import Console
 
 Handler = Callable[["Console", Context], None]
@@ -41,7 +41,7 @@ def scale(console: Console, ctx: Context) -> None:
 
     def answered(counts: dict[str, int] | None) -> None:
         if counts and console.session:
-            console.session.scale(group.name, counts)
+            console.session.scale(group.name, counts, group.etag)
 
     console.push_screen(ScaleDialog(group, ctx.role, hosts(console)), answered)
 
@@ -56,17 +56,17 @@ def _step(by: int) -> Handler:
             scale(console, ctx)
             return
         counts = {ctx.role: plans.wanted(group)[ctx.role] + by}
-        ask(console, plans.scale(group, counts, hosts(console)), group.name, counts)
+        ask(console, plans.scale(group, counts, hosts(console)), group, counts)
 
     return run
 
 
-def ask(console: Console, lines: list[Line], name: str, counts: dict[str, int]) -> None:
+def ask(console: Console, lines: list[Line], group: GroupView, counts: dict[str, int]) -> None:
     """One line, then scale."""
 
     def answered(yes: bool | None) -> None:
         if yes and console.session:
-            console.session.scale(name, counts)
+            console.session.scale(group.name, counts, group.etag)
 
     console.push_screen(LineQuestion(lines), answered)
 
@@ -79,7 +79,7 @@ def restart(console: Console, ctx: Context) -> None:
 
     def answered(yes: bool | None) -> None:
         if yes and console.session:
-            console.session.restart(group.name, force=bool(blocked))
+            console.session.restart(group.name, force=bool(blocked), etag=group.etag)
 
     if blocked:
         lines: list[Line] = [
@@ -101,7 +101,7 @@ def delete(console: Console, ctx: Context) -> None:
 
     def answered(yes: bool | None) -> None:
         if yes and console.session:
-            console.session.delete(group.name)
+            console.session.delete(group.name, group.etag)
 
     dialog = Confirm(
         tr("delete.title", name=group.name),
@@ -121,7 +121,7 @@ def delete_member(console: Console, ctx: Context) -> None:
 
     def answered(yes: bool | None) -> None:
         if yes and console.session:
-            console.session.delete_instance(group.name, member.id)
+            console.session.delete_instance(group.name, member.id, group.etag)
 
     dialog = Confirm(
         tr("delete_member.title", name=member.id),
@@ -139,7 +139,7 @@ def _pause(paused: bool) -> Handler:
 
         def answered(yes: bool | None) -> None:
             if yes and console.session:
-                console.session.pause(group.name, paused)
+                console.session.pause(group.name, paused, group.etag)
 
         if paused:
             dialog = Confirm(
@@ -203,7 +203,7 @@ def describe(console: Console, ctx: Context) -> None:
 
 def _describe_group(console: Console, name: str) -> None:
     def shown(document: dict[str, object]) -> None:
-        from pdtui.state.document import masked
+        from backend.domain.secrets import masked
         from pdtui.state.yamltext import dump
 
         text = dump(masked(document))
@@ -251,7 +251,7 @@ def delete_host(console: Console, ctx: Context) -> None:
 
     def answered(yes: bool | None) -> None:
         if yes and console.session:
-            console.session.delete_host(host.name)
+            console.session.delete_host(host.name, host.etag)
 
     lines: list[Line] = [(Span(tr("delete_host.means")),)]
     dialog = Confirm(

@@ -79,23 +79,26 @@ def copy_mode(console: Console, ctx: Context) -> None:
 
 def new_host(console: Console, _: Context) -> None:
     """An empty entry."""
-    console.push_screen(HostDialog(lambda entry, refused: _put(console, entry, refused)))
+    console.push_screen(HostDialog(lambda entry, refused: _put(console, entry, refused, "")))
 
 
 def edit_host(console: Console, ctx: Context) -> None:
     """The entry as it was written."""
     assert ctx.host is not None
 
-    def shown(entry: Mapping[str, Any]) -> None:
+    def shown(read: tuple[Mapping[str, Any], str]) -> None:
+        entry, etag = read
         console.push_screen(
-            HostDialog(lambda changed, refused: _put(console, changed, refused), entry)
+            HostDialog(lambda changed, refused: _put(console, changed, refused, etag), entry)
         )
 
     if console.session:
         console.session.host_entry(ctx.host.name, shown)
 
 
-def _put(console: Console, entry: dict[str, Any], refused: Callable[[PdError], bool]) -> None:
+def _put(
+    console: Console, entry: dict[str, Any], refused: Callable[[PdError], bool], etag: str
+) -> None:
     session = console.session
     if session is None:
         return
@@ -107,7 +110,7 @@ def _put(console: Console, entry: dict[str, Any], refused: Callable[[PdError], b
         console.say(tr("hostform.saved", name=host.name), "ok")
         session.test_host(host.name, console.store.put_host)
 
-    session.put_host(entry, done, refused)
+    session.put_host(entry, done, refused, etag=etag)
 
 
 GROUP: dict[str, Handler] = {"history": history, "merged": merged}

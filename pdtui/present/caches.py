@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from backend.domain.secrets import masked
 from pdtui.i18n import tr
 from pdtui.present.cells import Cell, Column, Line, Row, Span, line
 from pdtui.present.detail import fact, section
 from pdtui.present.numbers import NONE
-from pdtui.state.document import masked
 
 if TYPE_CHECKING:
     from backend.domain.views import CacheView

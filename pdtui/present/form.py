@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from backend.domain.secrets import HIDDEN, is_secret
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, fit, line, plain
 from pdtui.present.problems import gravest, look, said
 from pdtui.present.status import glyphs
-from pdtui.state.document import HIDDEN, SECRET, get
+from pdtui.state.document import get
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,7 +132,7 @@ def _value(item: Item) -> Cell:
 def shown(item: Item) -> str:
     """An entry's text, a secret's value hidden."""
     name, equals, _ = item.text.partition("=")
-    if item.field.kind == "env" and equals and SECRET.search(name):
+    if item.field.kind == "env" and equals and is_secret(name):
         return f"{name}={HIDDEN}"
     return item.text
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from backend.domain.secrets import masked
 from pdtui.i18n import tr
 from pdtui.present.cells import Cell, Column, Line, Row, Span, line
 from pdtui.present.numbers import since, stamp
 from pdtui.present.plans import diff_line
-from pdtui.state.document import masked
 from pdtui.state.yamltext import diff, dump
 
 if TYPE_CHECKING:

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from backend.domain.secrets import masked
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present.cells import Line, Span, Tone, line
 from pdtui.present.groups import ready_requests_lost
 from pdtui.present.numbers import NONE, count
 from pdtui.present.status import glyphs
-from pdtui.state.document import get, masked, without
+from pdtui.state.document import get, without
 
 if TYPE_CHECKING:
     from backend.domain.views import GroupView, HostView, MemberView

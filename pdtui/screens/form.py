@@ -11,6 +11,7 @@ from textual.geometry import Region
 from textual.timer import Timer
 from textual.widget import Widget
 
+from backend.domain.secrets import masked
 from pdtui.commands import keymap
 from pdtui.commands.model import Context
 from pdtui.i18n import tr
@@ -21,7 +22,7 @@ from pdtui.present.status import glyphs
 from pdtui.screens.base import Area, TableScreen
 from pdtui.screens.dialogs.choose import ChooseDialog
 from pdtui.state import yamltext
-from pdtui.state.document import get, masked
+from pdtui.state.document import get
 from pdtui.state.findings import elsewhere, placed, tab_of
 from pdtui.state.form import Field, Form, Item, Tab
 from pdtui.widgets.cell_editor import CellEditor

@@ -221,17 +221,20 @@ def save(screen: FormScreen) -> None:
         screen.say(tr("form.unchanged"), "dim")
         return
 
+    name = screen.form.name
+    group = screen.console.store.groups.get(name) if screen.form.original is not None else None
+    etag = group.etag if group else ""  # of what the plan shows beside the form
+
     def answered(yes: bool | None) -> None:
         if yes:
-            _apply(screen)
+            _apply(screen, etag)
 
-    name = screen.form.name
     screen.console.push_screen(
         Confirm(tr("save.title", name=name), plan_of(screen), tr("save.yes")), answered
     )
 
 
-def _apply(screen: FormScreen) -> None:
+def _apply(screen: FormScreen, etag: str) -> None:
     console = screen.console
     document, is_new = screen.form.output(), screen.form.original is None
     name = str(get(document, "metadata.name") or "")
@@ -248,7 +251,7 @@ def _apply(screen: FormScreen) -> None:
         )
 
     def failed(error: PdError) -> bool:
-        if error.status not in (400, 409, 422):
+        if error.status not in (400, 409, 412, 422):
             return False
         screen.problems = list(error.problems)
         screen.state = "checked"
@@ -258,7 +261,7 @@ def _apply(screen: FormScreen) -> None:
         return True
 
     if console.session:
-        console.session.apply(document, done, failed)
+        console.session.apply(document, done, failed, etag=etag)
 
 
 def open_editor(screen: FormScreen) -> None:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-SECRET = re.compile(
-    r"token(?!s|iz)|secret|passw|credential|api[_-]?key|private[_-]?key|_key$", re.I
-)
-"""Names whose values are not shown."""
-HIDDEN = "*" * 8
 KEPT = frozenset({"metadata", "spec"})
 """Parts that stay even when nothing is left in them."""
 
@@ -50,25 +44,3 @@ def without(data: Mapping[str, Any], path: str) -> dict[str, Any]:
         else:
             del out[head]
     return out
-
-
-def masked(data: Any, name: str = "") -> Any:
-    """A copy for the screen: values whose names tell a secret are hidden."""
-    if isinstance(data, Mapping):
-        return {k: masked(v, str(k)) for k, v in data.items()}
-    if isinstance(data, list):
-        return [_token(data, i) for i in range(len(data))]
-    return HIDDEN if isinstance(data, str) and data and SECRET.search(name) else data
-
-
-def _token(items: list[Any], at: int) -> Any:
-    """One argument: hidden after a flag that tells a secret, or behind its equals sign."""
-    item = items[at]
-    if not isinstance(item, str):
-        return masked(item)
-    flag, equals, _ = item.partition("=")
-    if item.startswith("-"):
-        return f"{flag}={HIDDEN}" if equals and SECRET.search(flag) else item
-    before = items[at - 1] if at else ""
-    told = isinstance(before, str) and before.startswith("-") and "=" not in before
-    return HIDDEN if told and SECRET.search(before) else item

@@ -145,7 +145,12 @@ class FakeClient(BackendClient):
             raise NotFound.of("deployment.unknown", f"There is no deployment {name}.")
         return self._documents[name]
 
-    async def apply(self, document: dict[str, Any], *, dry_run: bool = False) -> GroupView:
+    async def deployment_at(self, name: str) -> tuple[dict[str, Any], str]:
+        return await self.deployment(name), self._groups[name].etag
+
+    async def apply(
+        self, document: dict[str, Any], *, dry_run: bool = False, etag: str | None = None
+    ) -> GroupView:
         self._did("apply", document, dry_run)
         name = document["metadata"]["name"]
         if name not in self._groups:
@@ -164,21 +169,21 @@ class FakeClient(BackendClient):
     async def history(self, name: str) -> tuple[VersionView, ...]:
         return self.versions
 
-    async def scale(self, name: str, counts: dict[str, int]) -> ScaleResult:
+    async def scale(self, name: str, counts: dict[str, int], *, etag: str = "*") -> ScaleResult:
         self._did("scale", name, counts)
         return ScaleResult(group=name, wanted=counts)
 
-    async def restart(self, name: str, *, force: bool = False) -> GroupView:
+    async def restart(self, name: str, *, force: bool = False, etag: str = "*") -> GroupView:
         self._did("restart", name, force)
         return self._groups[name]
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, etag: str = "*") -> None:
         self._did("delete", name)
 
-    async def delete_instance(self, name: str, instance: str) -> None:
+    async def delete_instance(self, name: str, instance: str, *, etag: str = "*") -> None:
         self._did("delete_instance", name, instance)
 
-    async def pause(self, name: str, paused: bool) -> GroupView:
+    async def pause(self, name: str, paused: bool, *, etag: str = "*") -> GroupView:
         self._did("pause", name, paused)
         return self._groups[name]
 
@@ -219,9 +224,12 @@ class FakeClient(BackendClient):
         self.put(self._hosts[name].model_copy(update={"state": "up", "note": ""}))
         return self._hosts[name]
 
-    async def add_host(self, document: dict[str, Any]) -> HostView:
+    async def add_host(self, document: dict[str, Any], *, etag: str | None = None) -> HostView:
         self._did("add_host", document)
         return self._hosts[document["name"]]
+
+    async def host_entry_at(self, name: str) -> tuple[dict[str, Any], str]:
+        return await self.host_entry(name), self._hosts[name].etag
 
     async def host_entry(self, name: str) -> dict[str, Any]:
         host = self._hosts[name]
@@ -283,7 +291,7 @@ class FakeClient(BackendClient):
     ) -> tuple[ModeChoice, ...]:
         return ()
 
-    async def delete_host(self, name: str) -> None:
+    async def delete_host(self, name: str, *, etag: str = "*") -> None:
         self._did("delete_host", name)
 
     async def test_host(self, name: str) -> HostView:

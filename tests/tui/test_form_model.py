@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.domain.documents import parse_deployment
+from backend.domain.secrets import HIDDEN, masked
 from pdtui.state import words
-from pdtui.state.document import HIDDEN, get, masked, put, without
+from pdtui.state.document import get, put, without
 from pdtui.state.findings import placed, tab_of
 from pdtui.state.form import Form, Item, blank
 from tests.tui.catalogue import judged, modes

@@ -13,6 +13,7 @@ from backend.api.app import create_app
 from backend.bootstrap import build
 from backend.paths import Paths
 from backend.services.backend import Backend
+from tests.backend.api.asking import Careful
 
 
 @pytest.fixture
@@ -28,5 +29,5 @@ async def backend() -> AsyncIterator[Backend]:
 async def http(backend: Backend) -> AsyncIterator[httpx.AsyncClient]:
     """The API without a socket."""
     transport = httpx.ASGITransport(create_app(backend, "0"))
-    async with httpx.AsyncClient(transport=transport, base_url="http://pdtui/v1") as client:
+    async with Careful(transport=transport, base_url="http://pdtui/v1") as client:
         yield client

@@ -38,7 +38,8 @@ async def test_a_service_is_saved_comes_back_and_survives(
     saved = await http.put("/caches/shared", json=cache(settings={"extra": {"a": 1}}))
     assert saved.status_code == 200, saved.text
     assert saved.json() == {
-        "name": "shared", "provider": "mooncake", "endpoint": "10.0.0.9:50051",
+        "name": "shared", "etag": saved.headers["etag"],
+        "provider": "mooncake", "endpoint": "10.0.0.9:50051",
         "settings": {"extra": {"a": 1}}, "used_by": [],
     }  # fmt: skip
     assert (await http.get("/caches/shared")).json() == cache(settings={"extra": {"a": 1}})

@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from backend.api.app import create_app
 from backend.client.http import HttpClient
-from backend.daemon import _config, _Server, listen
+from backend.daemon import _Server
 from backend.domain.views import Change
+from backend.listening import config, listen
 from backend.services.backend import Backend
 from backend.services.bus import KEPT
 
@@ -17,7 +19,7 @@ from backend.services.bus import KEPT
 @pytest.fixture
 async def client(backend: Backend) -> AsyncIterator[HttpClient]:
     """A client of the backend's socket."""
-    server = _Server(_config(backend))
+    server = _Server(config(create_app(backend, "0")))
     serving = asyncio.create_task(server.serve(sockets=[listen(backend.paths.socket)]))
     client = HttpClient(backend.paths.socket)
     try:
