@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
+from backend.adapters.ports import MOST
 from backend.adapters.ssh.errors import DialFailed
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.checkup import Checkup, Reach
@@ -24,15 +25,16 @@ async def check_up(
     *,
     programs: Sequence[str] = (),
     models: Sequence[str] = (),
+    ports: Sequence[int] = (),
     timeout: float = 40.0,
 ) -> Checkup:
-    """The host's deeper facts; `address` is where the others reach it.
+    """The host's deeper facts; `address` is where the others reach it, `ports` are tried to bind.
 
     Raises the HostError kinds and TimedOut.
     """
     await pool.connect(host)
     sent = time.time()
-    args = probe.arguments(host.work_dir, programs, models)
+    args = probe.arguments(host.work_dir, programs, models, ports[:MOST])
     out = await pool.run(host, probe.SCRIPT, args=args, timeout=timeout)
     found = probe.parse(out.stdout, sent, time.time())
     return found.model_copy(update={"forwarding": await _forwarding(pool, host, address)})

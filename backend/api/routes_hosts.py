@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 from backend.api.deps import ROLE, TheBackend
 from backend.domain.doctor import Finding
 from backend.domain.host import Host
+from backend.domain.portmap import PortMap
 from backend.domain.precondition import etag
 from backend.domain.views import SshAlias
 
@@ -63,3 +64,9 @@ async def host_entry(name: str, backend: TheBackend, response: Response) -> Host
     entry = backend.hosts.entry(name)
     response.headers["ETag"] = etag(entry)
     return entry
+
+
+@router.get("/hosts/{name}/ports")
+async def host_ports(name: str, backend: TheBackend) -> PortMap:
+    """A host's ports, looked at now: its service port range, and what cannot be managed."""
+    return await backend.hosts.ports(name)

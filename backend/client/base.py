@@ -11,6 +11,7 @@ from typing import Any
 
 from backend.client.door import ANY
 from backend.domain.doctor import Finding
+from backend.domain.portmap import PortMap
 from backend.domain.views import (
     CacheChoice,
     CacheView,
@@ -147,6 +148,10 @@ class BackendClient(ABC):
         self, hosts: Sequence[str] = (), deployment: str | None = None
     ) -> tuple[Finding, ...]:
         """Examine hosts (all when none is named), with what a deployment needs of them."""
+
+    @abstractmethod
+    async def host_ports(self, name: str) -> PortMap:
+        """A host's ports, looked at now. Raises what the host met."""
 
     @abstractmethod
     async def unlock(self, identity: str, passphrase: str) -> str:

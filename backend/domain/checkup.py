@@ -63,7 +63,8 @@ class Checkup(_Fact):
     """Sizes in MiB, `skew_s` in seconds (positive: the host's clock is ahead of ours), limits as
     numbers (None: unlimited). A `programs` value is the path found, empty when there is none; a
     `runtimes` value is the version, or `!` and what went wrong. `forwarding` is empty when TCP
-    forwarding works; `relays` are programs there that could dial instead."""
+    forwarding works; `relays` are programs there that could dial instead.
+    `unbindable` are service ports that cannot be bound though nobody listens; None: not tried."""
 
     kernel: str = ""
     skew_s: float | None = None
@@ -82,6 +83,7 @@ class Checkup(_Fact):
     fabric: tuple[str, ...] = ()
     nvswitch: bool = False
     listeners: tuple[Listener, ...] = ()
+    unbindable: frozenset[int] | None = None
     marked: tuple[Marked, ...] = ()
     models: tuple[ModelCopy, ...] = ()
     forwarding: str | None = None

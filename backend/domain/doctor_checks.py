@@ -153,6 +153,14 @@ def ports(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
             f"in the service port range {first}-{last} others listen on {some(listed)}",
             "They are never handed out; move service_port_range if there are many.", ports=held,
         )  # fmt: skip
+    stuck = sorted(n for n in c.unbindable or () if n not in held and n not in claimed)
+    if stuck:
+        yield p.finding(
+            "port_bind", "warn",
+            f"nobody listens on {some([str(n) for n in stuck])}, yet they cannot be bound",
+            "Something there holds or reserves them: look at ss -anp and at ip_unprivileged_port_"
+            "start; or move service_port_range.", ports=stuck,
+        )  # fmt: skip
     reach = [("outgoing connections", f.ephemeral)]
     reach += [("the engines' own random ports", w) for w in ENGINE_WINDOWS]
     over = [f"{what} ({a}-{b})" for what, (a, b) in reach if a <= last and first <= b]

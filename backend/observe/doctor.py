@@ -15,6 +15,7 @@ from backend.domain.doctor_checks import examine
 from backend.domain.errors import PdError, Problem
 from backend.domain.host import Host, HostFacts
 from backend.domain.network import kv_address
+from backend.domain.portmap import bindable
 from backend.observe.hosts import HostWatch
 from backend.store.store import Store
 
@@ -93,8 +94,13 @@ class Doctor:
             return _Seen(problem=sight.problem)
         try:
             checkup = await check_up(
-                self._pool, host, sight.facts.address, programs=needs.programs, models=needs.models
-            )
+                self._pool, host, sight.facts.address, programs=needs.programs,
+                models=needs.models,
+                ports=bindable(
+                    host.service_port_range or self._port_range, sight.facts,
+                    self._store.on_host(host.name),
+                ),
+            )  # fmt: skip
         except PdError as error:
             return _Seen(problem=error.problem)
         return _Seen(sight.facts, checkup)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from backend.domain.checkup import Checkup, Listener, Marked, ModelCopy, Rdma
+from backend.domain.checkup import Checkup, Marked, ModelCopy, Rdma
+from backend.probes import ports
 from backend.probes.host import SECTION, sections
 from backend.steps.common import LIB
 
@@ -71,8 +72,6 @@ if ls /dev/nvidia-nvswitch* >/dev/null 2>&1; then
   bounded 8 nvidia-smi --query-gpu=index,fabric.state,fabric.status --format=csv,noheader \
     2>/dev/null
 fi
-part listeners
-if command -v ss >/dev/null 2>&1; then bounded 8 ss -Htlnp 2>/dev/null; fi
 part marked
 ours=$(readlink -f "$W")
 for e in $(grep -lz '^PDTUI_RUN_ID=' /proc/[0-9]*/environ 2>/dev/null); do
@@ -95,7 +94,9 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 [ $# -gt 0 ] && shift
 part models
-for m in "$@"; do
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+  m=$1
+  shift
   case $m in "~/"*) d=$HOME/${{m#"~/"}} ;; *) d=$m ;; esac
   if [ ! -d "$d" ]; then printf '%s\t-\n' "$m"; continue; fi
   sum=$({{ sha256sum <"$d/config.json"; }} 2>/dev/null)
@@ -103,11 +104,15 @@ for m in "$@"; do
     $NF ~ /\.(safetensors|bin|pt|gguf)$/ {{ n++; b += $5 }}
     END {{ printf "%s\t+\t%s\t%d\t%.0f\n", m, s, n, b }}'
 done
+[ $# -gt 0 ] && shift
+"""
+    + ports.PART
+    + """
 part end
 exit 0
 """
 )
-"""Arguments: the work directory, programs looked for, `--`, and folders of models."""
+"""Arguments: the work directory, programs looked for, `--`, folders of models, `--`, ports."""
 
 LIMITS = {
     "Max locked memory": "memlock",
@@ -116,14 +121,14 @@ LIMITS = {
     "Max core file size": "core",
 }
 _LIMIT = re.compile(r"^(Max [a-z ]+?)\s{2,}(\S+)\s+(\S+)")
-_SOCKET = re.compile(r":(\d+)$")
-_USER = re.compile(r'\("([^"]*)",pid=(\d+)')
 _HCCN = re.compile(r"^\s*address_(\d+)\s*=\s*(\S+)\s*$")
 
 
-def arguments(work_dir: str, programs: Sequence[str], models: Sequence[str]) -> list[str]:
+def arguments(
+    work_dir: str, programs: Sequence[str], models: Sequence[str], tried: Sequence[int] = ()
+) -> list[str]:
     """SCRIPT's arguments."""
-    return [work_dir, *programs, "--", *models]
+    return [work_dir, *programs, "--", *models, "--", *map(str, tried)]
 
 
 def parse(stdout: str, sent_at: float, answered_at: float) -> Checkup:
@@ -152,7 +157,8 @@ def parse(stdout: str, sent_at: float, answered_at: float) -> Checkup:
         hccn=hccn(part.get("hccn", "")),
         fabric=tuple(x for x in fabric if x != "nvswitch"),
         nvswitch="nvswitch" in fabric,
-        listeners=listeners(part.get("listeners", "")),
+        listeners=ports.listeners(part.get("listeners", "")),
+        unbindable=ports.unbindable(part.get("bind", "")),
         marked=marked(part.get("marked", "")),
         models=models(part.get("models", "")),
     )
@@ -222,24 +228,6 @@ def rdma(text: str) -> tuple[Rdma, ...]:
 def hccn(text: str) -> dict[str, str]:
     """Addresses of /etc/hccn.conf by device number, as written."""
     return {m[1]: m[2] for line in text.splitlines() if (m := _HCCN.match(line))}
-
-
-def listeners(text: str) -> tuple[Listener, ...]:
-    """`ss -Htlnp`: each port once; without rights the holder stays unknown."""
-    found: dict[int, Listener] = {}
-    for line in text.splitlines():
-        words = line.split()
-        at = words.index("LISTEN") if "LISTEN" in words else -1
-        port = _SOCKET.search(words[at + 3]) if at >= 0 and len(words) > at + 4 else None
-        if port is None or not 0 < int(port[1]) < 65536:
-            continue
-        user = _USER.search(line)
-        seen = Listener(
-            port=int(port[1]), pid=int(user[2]) if user else 0, name=user[1] if user else ""
-        )
-        if seen.port not in found or not found[seen.port].pid:
-            found[seen.port] = seen
-    return tuple(found[p] for p in sorted(found))
 
 
 def marked(text: str) -> tuple[Marked, ...]:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
+from backend.adapters.ports import sitters
 from backend.adapters.ssh.importing import aliases, entry_name
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.doctor import Finding, Needs
 from backend.domain.documents import explain
 from backend.domain.errors import Conflict, NotFound
 from backend.domain.host import Host
+from backend.domain.portmap import PortMap, bindable, port_map
 from backend.domain.precondition import WHATEVER, Expect, etag
 from backend.domain.views import HostView, SshAlias
 from backend.reconcile.preflight import needs_of
@@ -104,6 +106,16 @@ class Hosts:
                 chosen = sorted(needs)
         assert self._world.doctor is not None
         return await self._world.doctor.examine(chosen, needs)
+
+    async def ports(self, name: str) -> PortMap:
+        """The host's ports as they are now. Raises NotFound, and what the host met."""
+        await self.test(name)
+        host, facts = self._store.hosts[name], self._watch.sight(name).facts
+        assert facts is not None
+        span = host.service_port_range or self._world.defaults.port_range
+        ours = tuple(self._store.on_host(name))
+        listeners, stuck = await sitters(self._pool, host, bindable(span, facts, ours))
+        return port_map(name, span, facts, ours, listeners, stuck)
 
     async def look(self, name: str) -> HostView:
         """Look at the host now. Raises NotFound."""
