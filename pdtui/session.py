@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from backend.client.base import BackendClient
@@ -24,6 +24,8 @@ from pdtui.i18n import tr
 from pdtui.present.numbers import NONE
 
 if TYPE_CHECKING:
+    from backend.domain.doctor import Finding
+    from backend.domain.portmap import PortMap
     from pdtui.app import Console
 
 T = TypeVar("T")
@@ -292,6 +294,20 @@ class Session:
     def test_host(self, name: str, done: Callable[[HostView], None]) -> None:
         """Look at a host now; an unknown key is offered for acceptance."""
         self.call(f"test.{name}", lambda c: c.test_host(name), done, failed=self._offer_key)
+
+    def host_ports(self, name: str, done: Callable[[PortMap], None]) -> None:
+        """A host's ports, looked at now."""
+        self.call(f"ports.{name}", lambda c: c.host_ports(name), done)
+
+    def doctor(
+        self,
+        hosts: Sequence[str],
+        deployment: str | None,
+        done: Callable[[tuple[Finding, ...]], None],
+        failed: Callable[[PdError], bool],
+    ) -> None:
+        """Examine hosts (all when none is named), with what a deployment needs of them."""
+        self.call("doctor", lambda c: c.doctor(hosts, deployment), done, failed=failed)
 
     def host_entry(self, name: str, done: Callable[[tuple[dict[str, Any], str]], None]) -> None:
         """An inventory entry as it was written, and its entity tag."""

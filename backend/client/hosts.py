@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from backend.client.calls import Calls
 from backend.client.door import ANY
 from backend.domain.doctor import Finding
+from backend.domain.portmap import PortMap
 from backend.domain.views import HostView, SshAlias
 
 
@@ -68,3 +69,8 @@ class HostCalls(Calls):
         path = f"/hosts/{quote(name, safe='')}/accept-key"
         body = await self._call("POST", path, json={"fingerprint": fingerprint}, expect=ANY)
         return HostView.model_validate(body)
+
+    async def host_ports(self, name: str) -> PortMap:
+        """A host's ports, looked at now. Raises what the host met."""
+        body = await self._call("GET", f"/hosts/{quote(name, safe='')}/ports")
+        return PortMap.model_validate(body)

@@ -13,6 +13,7 @@ from pdtui import __version__
 from pdtui.cli import adopt, caches, groups, history, hosts, inventory, watching
 from pdtui.cli import daemon as daemon_
 from pdtui.cli import doctor as doctor_
+from pdtui.cli import ports as ports_
 from pdtui.cli.common import Options, guarded
 from pdtui.cli.finish import finish
 from pdtui.i18n import pick, tr, use
@@ -30,6 +31,7 @@ history.add_to(app)
 adopt.add_to(app)
 inventory.add_to(hosts.app)
 doctor_.add_to(app)
+ports_.add_to(app)
 watching.add_to(app)
 daemon_.add_to(app)
 app.add_typer(hosts.app, name="hosts")

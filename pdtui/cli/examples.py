@@ -47,6 +47,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "endpoints": ("pdtui endpoints", "pdtui endpoints --prometheus > /etc/prometheus/pd.json"),
     "adopt": ("pdtui adopt", "pdtui adopt 7f3a --yes"),
     "doctor": ("pdtui doctor", "pdtui doctor gpu-1 --for chat --all"),
+    "ports": ("pdtui ports gpu-1", "pdtui ports gpu-1 -o wide"),
     "completion": (
         "pdtui completion bash > ~/.local/share/bash-completion/completions/pdtui",
         "pdtui completion zsh > ~/.zfunc/_pdtui",

@@ -30,6 +30,7 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("describe", "d", "read", 5, 8, _ALL(can.group, can.reads)),
         ("events", "e", "read", 6, 0, can.group),
         ("merged", "m", "read", 0, 0, _ALL(can.any_member, can.reads)),
+        ("doctor", "C", "read", 0, 0, _ALL(can.group, can.reads)),
         ("history", "H", "read", 0, 0, _ALL(can.group, can.reads)),
         ("changes", "c", "read", 0, 0, can.has_changes),
         ("copy", "y", "read", 0, 7, can.has_endpoint),
@@ -106,11 +107,18 @@ COMMANDS: tuple[Command, ...] = (
     Command("form.discard", ("D",), "form"),
     # hosts
     Command("hosts.describe", ("d",), "hosts", bar=2, why_not=can.host, text="describe"),
-    Command("hosts.new", ("n",), "hosts", "change", 6, _CHANGES),
+    Command("hosts.new", ("n",), "hosts", "change", 7, _CHANGES),
     Command("hosts.edit", ("E",), "hosts", "change", 0, _ALL(_CHANGES, can.host)),
     Command("hosts.test", ("t",), "hosts", bar=3, why_not=_ALL(can.reads, can.host)),
     Command("hosts.accept", ("a",), "hosts", "change", 4, _ALL(_CHANGES, can.key_unknown)),
-    Command("hosts.delete", ("D",), "hosts", "destroy", 5, _ALL(_CHANGES, can.host)),
+    Command("hosts.delete", ("D",), "hosts", "destroy", 8, _ALL(_CHANGES, can.host)),
+    Command("hosts.doctor", ("c",), "hosts", bar=5, why_not=_ALL(can.reads, can.host)),
+    Command("hosts.doctor_all", ("C",), "hosts", why_not=can.reads),
+    Command("hosts.ports", ("p",), "hosts", bar=6, why_not=_ALL(can.reads, can.host)),
+    # the doctor's findings, a host's ports
+    Command("doctor.again", ("t",), "doctor", bar=2, why_not=can.reads),
+    Command("doctor.every", ("a",), "doctor", bar=3),
+    Command("ports.again", ("t",), "ports", bar=2, why_not=can.reads),
     # events
     Command("events.describe", ("d",), "events", bar=2, why_not=can.event, text="describe"),
     Command("events.faults", ("exclamation_mark",), "events", bar=3),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pdtui.commands.form_handlers import FORM
+from pdtui.commands.host_handlers import GROUP as _GROUP_DOCTOR
+from pdtui.commands.host_handlers import HOSTS
 from pdtui.commands.model import Context
 from pdtui.commands.more_handlers import GROUP as _MORE_GROUP
 from pdtui.commands.more_handlers import MORE
@@ -319,6 +321,7 @@ _GROUP: dict[str, Handler] = {
     "new": new_deployment,
     "edit": edit_deployment,
     **_MORE_GROUP,
+    **_GROUP_DOCTOR,
     "scale": scale,
     "more": _step(1),
     "fewer": _step(-1),
@@ -337,6 +340,7 @@ HANDLERS: dict[str, Handler] = {
     **FORM,
     **MORE,
     **SITE,
+    **HOSTS,
     **{f"groups.{name}": handler for name, handler in _GROUP.items()},
     **{f"group.{name}": handler for name, handler in _GROUP.items()},
     "group.delete_member": delete_member,

@@ -110,6 +110,8 @@ _TOGETHER: tuple[frozenset[Scope], ...] = (
     frozenset({"app", "list", "instances"}),
     frozenset({"app", "list", "caches"}),
     frozenset({"app", "list", "settings"}),
+    frozenset({"app", "list", "doctor"}),
+    frozenset({"app", "text", "describe", "ports"}),
     frozenset({"app", "text", "form"}),
 )
 

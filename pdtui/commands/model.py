@@ -34,6 +34,8 @@ Scope = Literal[
     "instances",
     "caches",
     "settings",
+    "doctor",
+    "ports",
 ]
 Effect = Literal["read", "change", "destroy"]
 

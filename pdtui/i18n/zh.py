@@ -5,6 +5,7 @@ from __future__ import annotations
 from pdtui.i18n.zh_cli import TEXT as _CLI
 from pdtui.i18n.zh_commands import TEXT as _COMMANDS
 from pdtui.i18n.zh_form import TEXT as _FORM
+from pdtui.i18n.zh_hosts import TEXT as _HOSTS
 from pdtui.i18n.zh_more import TEXT as _MORE
 from pdtui.i18n.zh_site import TEXT as _SITE
 
@@ -12,6 +13,7 @@ TEXT: dict[str, str] = {
     **_CLI,
     **_COMMANDS,
     **_FORM,
+    **_HOSTS,
     **_MORE,
     **_SITE,
     # 区域与列

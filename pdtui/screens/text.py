@@ -9,6 +9,7 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from pdtui.commands import keymap
+from pdtui.commands.model import Scope
 from pdtui.present.cells import Line
 from pdtui.screens.base import Area, ConsoleScreen
 from pdtui.widgets.lines_view import LinesView
@@ -18,7 +19,7 @@ class TextScreen(ConsoleScreen):
     """A page that is made anew from the store whenever that changes."""
 
     area: Area = "groups"
-    scopes = ("text", "describe")
+    scopes: ClassVar[tuple[Scope, ...]] = ("text", "describe")
     kinds = ("groups", "hosts")
     BINDINGS: ClassVar[list[BindingType]] = [*keymap.bindings("describe")]
     DEFAULT_CSS = """

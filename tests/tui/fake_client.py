@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from backend.client.base import BackendClient
 from backend.domain.doctor import Finding
 from backend.domain.errors import NotFound, PdError, Problem
+from backend.domain.portmap import PortMap
 from backend.domain.views import (
     CacheChoice,
     CacheView,
@@ -54,6 +55,8 @@ class FakeClient(BackendClient):
         self.known_caches: dict[str, CacheView] = {}
         self.choices: tuple[CacheChoice, ...] = ()
         self.versions: tuple[VersionView, ...] = ()
+        self.findings: tuple[Finding, ...] = ()
+        self.ports: dict[str, PortMap] = {}
         self.judge: Callable[[dict[str, Any]], Sequence[Problem]] | None = None
         self.checked: list[dict[str, Any]] = []
         self._groups = {g.name: g for g in snapshot.groups}
@@ -241,7 +244,12 @@ class FakeClient(BackendClient):
     async def doctor(
         self, hosts: Sequence[str] = (), deployment: str | None = None
     ) -> tuple[Finding, ...]:
-        return ()
+        self._did("doctor", *hosts, *([deployment] if deployment else []))
+        return tuple(f for f in self.findings if not hosts or f.host in hosts)
+
+    async def host_ports(self, name: str) -> PortMap:
+        self._did("ports", name)
+        return self.ports[name]
 
     async def unlock(self, identity: str, passphrase: str) -> str:
         self._did("unlock", identity)

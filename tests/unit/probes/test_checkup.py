@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.domain.checkup import Listener, Marked, ModelCopy, Rdma
-from backend.probes import checkup
+from backend.probes import checkup, ports
 from backend.probes.host import SECTION
 
 TOOLS = Path(__file__).parents[2] / "data" / "tools"
@@ -63,7 +63,7 @@ def test_the_round_trip_bounds_the_skew(said: str, skew: float | None) -> None:
 
 
 def test_listeners_of_real_hosts() -> None:
-    found = checkup.listeners((TOOLS / "ss-tlnp-1-worker-and-router.txt").read_text())
+    found = ports.listeners((TOOLS / "ss-tlnp-1-worker-and-router.txt").read_text())
     assert found == (
         Listener(port=22, pid=2558, name="sshd"),
         Listener(port=53, pid=1691, name="systemd-resolve"),
@@ -74,7 +74,7 @@ def test_listeners_of_real_hosts() -> None:
         Listener(port=29778, pid=3259984, name="VLLM::Worker_TP"),
         Listener(port=47835, pid=3259984, name="VLLM::Worker_TP"),
     )
-    bare = checkup.listeners((TOOLS / "ss-tlnp-3-no-users-column.txt").read_text())
+    bare = ports.listeners((TOOLS / "ss-tlnp-3-no-users-column.txt").read_text())
     assert [(x.port, x.pid, x.name) for x in bare] == [
         (22, 0, ""), (3000, 0, ""), (8000, 1, "vllm"), (8002, 14, "VLLM::Worker"),
     ]  # fmt: skip
