@@ -191,15 +191,13 @@ def hybrid_kv_cache_manager(s: Subject) -> Iterator[Problem]:
             return
         if flags[0] is False or env == (None, None):
             return
-    case, refused = _manager_case(s, flags, env)
+    case, refused = _manager_case(s, flags)
     if case:
         yield finding(rule, case, path, "refused" if refused else "unverified", **shown,
                       model=s.prefill.model, variable=CHUNKED)  # fmt: skip
 
 
-def _manager_case(
-    s: Subject, flags: list[bool | None], env: tuple[str | None, str | None]
-) -> tuple[str, bool]:
+def _manager_case(s: Subject, flags: list[bool | None]) -> tuple[str, bool]:
     if any(side.config is None for side in s.sides) and not _all_old(s):
         return "model_unknown", False
     chunked = any((side.config or {}).get("attention_chunk_size") for side in s.sides)

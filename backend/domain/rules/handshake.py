@@ -24,7 +24,8 @@ BACKENDS = frozenset(
 )  # fmt: skip
 MODEL_FREE = frozenset({"ngram", "[ngram]", "suffix"})
 """Speculation without a draft model: it adds nothing to the KV cache."""
-SPECULATIVE_KEYS = ("method", "model", "revision", "draft_kv_cache_dtype")
+DRAFT_KEYS = ("model", "revision", "draft_kv_cache_dtype")
+"""What a draft model adds to the method: its KV has to be the same on both sides."""
 
 
 def _hashed(s: Subject, factor: str) -> bool:
@@ -168,7 +169,7 @@ def _draft(side: Side) -> tuple[Any, ...] | None:
         method = "ngram" if model in MODEL_FREE else "draft_model"
     if method in MODEL_FREE:
         return (method,)
-    return (method, *(str(found.get(k) or "") for k in SPECULATIVE_KEYS[1:]))
+    return (method, *(str(found.get(k) or "") for k in DRAFT_KEYS))
 
 
 def _free(draft: tuple[Any, ...] | None) -> bool:

@@ -23,11 +23,11 @@ NEUTRAL_SCALING = frozenset({"default", "llama3", "longrope", "su", "mrope"})
 class Length:
     """A context length in tokens, or None with the reason why it is not known.
 
-    `derived`: from the model's configuration; `auto`: the engine fits it to its memory; `silent`:
-    not written and the model is not known; `unreadable`: not a length.
+    `known`: written, or from the model's configuration; `auto`: the engine fits it to its memory;
+    `silent`: not written and the model is not known; `unreadable`: not a length.
     """
 
-    kind: Literal["written", "derived", "auto", "silent", "unreadable"]
+    kind: Literal["known", "auto", "silent", "unreadable"]
     tokens: int | None
     text: str | None
 
@@ -44,13 +44,13 @@ def length_of(side: Side) -> Length:
     written = side.written("max_model_len")
     if written is None or written.value is None:
         tokens = derived_length(side)
-        return Length("silent" if tokens is None else "derived", tokens, None)
+        return Length("silent" if tokens is None else "known", tokens, None)
     text = written.value.strip()
     try:
         tokens = parse_length(text)
     except ValueError:
         return Length("unreadable", None, text)
-    return Length("auto" if tokens is None else "written", tokens, text)
+    return Length("auto" if tokens is None else "known", tokens, text)
 
 
 def derived_length(side: Side) -> int | None:
@@ -67,6 +67,6 @@ def _scaled(scaling: Any) -> bool:
     if not isinstance(scaling, Mapping):
         return scaling is not None
     kind = scaling.get("rope_type", scaling.get("type", "default"))
-    if "full_attention" in scaling or kind in NEUTRAL_SCALING:
-        return "full_attention" in scaling
-    return scaling.get("factor") not in (None, 1)
+    if "full_attention" in scaling:  # one for each kind of layer
+        return True
+    return kind not in NEUTRAL_SCALING and scaling.get("factor") not in (None, 1)

@@ -68,15 +68,15 @@ def image_version(s: Subject) -> Iterator[Problem]:
 def accelerators(s: Subject) -> Iterator[Problem]:
     """A member's ranks fit on its accelerators."""
     for side in s.sides:
-        sizes = [side.degree(name) for name in ("tensor", "pipeline")]
+        tensor, pipeline = side.degree("tensor"), side.degree("pipeline")
         width = side.role.width
-        if side.own_command or None in sizes or not width:
+        if side.own_command or tensor is None or pipeline is None or not width:
             continue
-        ranks = (sizes[0] or 1) * (sizes[1] or 1)
+        ranks = tensor * pipeline
         if ranks > width:
             yield finding("structure.accelerators", "",
                           side.where("tensor_parallel", "accelerators"),
-                          role=side.name, tensor=sizes[0], pipeline=sizes[1], ranks=ranks,
+                          role=side.name, tensor=tensor, pipeline=pipeline, ranks=ranks,
                           accelerators=width)  # fmt: skip
 
 
@@ -102,8 +102,7 @@ def shadowed(s: Subject) -> Iterator[Problem]:
             continue
         for name in recipe.env:
             path = f"{side.path('env')}.{name}"
-            if name in side.role.env and path not in told:
-                told.add(path)
+            if name in side.role.env:
                 yield finding("mode.shadowed", "env", path, "warning", role=side.name,
                               name=name, mode=s.mode.name, theirs=recipe.env[name])  # fmt: skip
         for seen in occurrences(recipe.args):
@@ -134,15 +133,12 @@ def _provider(s: Subject) -> str:
 
 def cache(s: Subject) -> Iterator[Problem]:
     """Each role's extended cache is one that the mode composes for that role."""
-    told: set[str] = set()
     for side in s.sides:
         cache = side.role.extended_kv_cache
         if cache.kind == "none":
             continue
         path = side.path("extended_kv_cache")
-        if path not in told:
-            told.add(path)
-            yield from _shape(cache, path)
+        yield from _shape(cache, path)
         yield from _attached(s, side, cache, path)
 
 

@@ -52,5 +52,3 @@ def model_missing(s: Subject) -> Iterator[Problem]:
             path.path if path else "spec.model", "refused" if proven else "warning",
             role=side.name, model=side.model, hosts=lacking, there=there or ["-"],
         )  # fmt: skip
-        if {m.model for m in s.sides} == {side.model}:
-            return

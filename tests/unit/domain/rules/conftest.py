@@ -52,8 +52,9 @@ def seen_of(about: Mapping[str, Any]) -> ModelSeen:
 def known_of(catalogue: Catalogue, about: Mapping[str, Any], model: str = MODEL) -> Known:
     """What is known beside a document.
 
-    `config` alone: a model that was read, and nothing of hosts. `hosts` by name: as `facts_of` and
-    `seen_of` take them, with `ports`, `taken`, `runtime`, `kv_transfer_ifname`, `unseen`.
+    `config` alone: a model that was read, and nothing of hosts; `configs`: several, by model.
+    `hosts` by name: as `facts_of` and `seen_of` take them, with `ports`, `taken`, `runtime`,
+    `kv_transfer_ifname`, `unseen`.
     """
     hosts: Mapping[str, Any] = about.get("hosts", {})
     entries = {
@@ -64,9 +65,10 @@ def known_of(catalogue: Catalogue, about: Mapping[str, Any], model: str = MODEL)
     models = {
         (n, model): seen_of(h) for n, h in hosts.items() if {"config", "missing", "weights"} & {*h}
     }
-    if "config" in about:
+    configs = {model: about["config"]} if "config" in about else about.get("configs", {})
+    if configs:
         entries["reader"] = Host(name="reader", address="reader")
-        models["reader", model] = seen_of(about)
+        models |= {("reader", m): seen_of({"config": c}) for m, c in configs.items()}
     seen = {n: facts_of(n, h) for n, h in hosts.items() if not h.get("unseen")}
     services = about.get("services")
     versions = about.get("versions", {})
@@ -77,6 +79,7 @@ def known_of(catalogue: Catalogue, about: Mapping[str, Any], model: str = MODEL)
         entries=entries,
         facts=seen,
         port_ranges={n: tuple(h["ports"]) for n, h in hosts.items() if "ports" in h},
+        kv_transfer_ifname=about.get("kv_transfer_ifname"),
         taken={n: frozenset(h["taken"]) for n, h in hosts.items() if "taken" in h},
         models=models,
         versions={(n, "vllm"): v for n, v in versions.items()},
