@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from pdtui import __version__
-from pdtui.cli import adopt, caches, groups, history, hosts, inventory, watching
+from pdtui.cli import adopt, caches, groups, history, hosts, inventory, practice, watching
 from pdtui.cli import daemon as daemon_
 from pdtui.cli import doctor as doctor_
 from pdtui.cli import ports as ports_
@@ -36,6 +36,7 @@ watching.add_to(app)
 daemon_.add_to(app)
 app.add_typer(hosts.app, name="hosts")
 app.add_typer(caches.app, name="caches")
+app.add_typer(practice.app, name="practice")
 
 
 def _version(wanted: bool) -> None:

@@ -11,6 +11,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "daemon": ("pdtui daemon --service-port-range 41000-41127",),
     "demo": ("pdtui demo", "pdtui demo --headless --hosts 6"),
+    "practice": ("pdtui practice start lab", "sh lab/add-hosts.sh", "pdtui practice stop lab"),
     "get": (
         "pdtui get",
         "pdtui get chat -o yaml",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from backend.domain.connector import merged
@@ -42,7 +42,7 @@ class Transfer:
     own: bool = False
     name: str = ""
     kv_role: str | None = None
-    extra: Mapping[str, Any] = Mapping  # type: ignore[assignment]
+    extra: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
 
     @property
@@ -57,16 +57,16 @@ def transfer_of(side: Side) -> Transfer:
     recipe = side.mode.role(side.name) if side.mode else None
     if flag is not None and side.flag(flag.flag) is None and not _dotted(side, flag):
         if recipe is None or recipe.connector is None:
-            return Transfer("none", extra={})
+            return Transfer("none")
         pd = side.spec.disaggregation
         extra = getattr(pd.connector_extra, side.name) if pd else {}
         return _read(flag, merged(flag, recipe.connector, extra), own=False)
     if flag is None:
-        return Transfer("none", extra={})
+        return Transfer("none")
     try:
         found = json_value([_filled(a) for a in side.args], flag.flag)
     except ValueError as error:
-        return Transfer("unreadable", own=True, extra={}, reason=str(error))
+        return Transfer("unreadable", own=True, reason=str(error))
     return _read(flag, found or {}, own=True)
 
 
@@ -95,12 +95,12 @@ def _read(flag: ConnectorFlag, whole: Mapping[str, Any], *, own: bool) -> Transf
         children = inner.get(flag.connectors_key) if isinstance(inner, Mapping) else None
         found = [c for c in children or () if isinstance(c, Mapping)]
         if not found:
-            return Transfer("unreadable", own, extra={}, reason=f"{flag.fold_name} has no children")
+            return Transfer("unreadable", own, reason=f"{flag.fold_name} has no children")
         child = found[0]
     extra = child.get(flag.extra_key)
     name = str(child.get(flag.name_key, ""))
     if "kv_connector_module_path" in child or not name:
-        return Transfer("unknown", own, name, _text(whole.get(flag.role_key)), extra={})
+        return Transfer("unknown", own, name, _text(whole.get(flag.role_key)))
     return Transfer(
         "known", own, SAME_CONNECTOR.get(name, name), _text(whole.get(flag.role_key)),
         extra if isinstance(extra, Mapping) else {},

@@ -1,4 +1,4 @@
-"""Every word of an engine that a rule knows, and every finding's place, is one that is looked for."""
+"""Every word of an engine that a rule knows is looked for, and so is the place of each finding."""
 
 from __future__ import annotations
 
