@@ -30,6 +30,7 @@ from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
 from backend.services.tokens import Tokens
+from backend.services.planning import Planning
 from backend.services.watching import Watching
 from backend.store.store import Store
 
@@ -120,6 +121,7 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
         hosts=Hosts(reconciler, pictures, pool),
         caches=Caches(reconciler, groups),
         choices=Choices(world),
+        planning=Planning(world, groups),
         watching=watching,
         tokens=Tokens(store),
     )

@@ -19,13 +19,16 @@ from backend.api.routes_history import router as history
 from backend.api.routes_hosts import router as hosts
 from backend.api.routes_instances import router as instances
 from backend.api.routes_metrics import router as metrics
+from backend.api.routes_plans import router as plans
 from backend.api.routes_system import open_router
 from backend.api.routes_system import router as system
 from backend.api.wire import API_VERSION
 from backend.domain.errors import PdError
 from backend.services.backend import Backend
 
-ROUTERS = (groups, instances, adoption, history, caches, choices, hosts, metrics, system, access)
+ROUTERS = (
+    groups, instances, adoption, history, caches, choices, hosts, metrics, plans, system, access,
+)  # fmt: skip
 
 
 def create_app(backend: Backend, version: str) -> FastAPI:

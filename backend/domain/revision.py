@@ -126,6 +126,11 @@ def changes(
     return tuple(lines)
 
 
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:
+    """One line per difference of two documents, whether it counts for a revision or not."""
+    return tuple(_differ("", old, new))
+
+
 def _differ(path: str, old: Any, new: Any) -> Iterator[str]:
     if old == new:
         return

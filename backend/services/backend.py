@@ -19,6 +19,7 @@ from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
 from backend.services.tokens import Tokens
+from backend.services.planning import Planning
 from backend.services.watching import Watching
 from backend.store.store import Store
 
@@ -51,6 +52,7 @@ class Backend:
     hosts: Hosts
     caches: Caches
     choices: Choices
+    planning: Planning
     watching: Watching
     tokens: Tokens
     stop: Callable[[], None] | None = None

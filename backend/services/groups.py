@@ -38,9 +38,10 @@ class Groups:
 
         It is judged as it would be saved.
         """
-        return await self._checking.check(self._settled(document), every=every)
+        return await self._checking.check(self.settled(document), every=every)
 
-    def _settled(self, document: Deployment) -> Deployment:
+    def settled(self, document: Deployment) -> Deployment:
+        """The document as it would be stored."""
         return settled(document, self._world.catalogue())
 
     async def apply(
@@ -56,7 +57,7 @@ class Groups:
         Raises Refused with every refusal; Conflict while the deployment is being deleted; what
         `Expect.meets` raises.
         """
-        document = self._settled(document)
+        document = self.settled(document)
         found = await self._checking.check(document)
         refused = [p for p in found if p.verdict == "refused"]
         if refused:

@@ -1,0 +1,20 @@
+"""The client's question on what saving a document would do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backend.domain.planning import Plan
+
+
+class PlanCalls:
+    """What `HttpClient` asks of the route on plans."""
+
+    async def _call(
+        self, method: str, path: str, *, json: Any = None, params: dict[str, Any] | None = None
+    ) -> Any:
+        raise NotImplementedError
+
+    async def plan(self, document: dict[str, Any]) -> Plan:
+        """What saving a document of any kind would change and move."""
+        return Plan.model_validate(await self._call("POST", "/plan", json=document))
