@@ -43,6 +43,7 @@ CACHE: dict[str, Any] = {
 REQUESTS: dict[tuple[str, str], tuple[type[BaseModel], dict[str, Any]]] = {
     ("/v1/deployments/{name}", "put"): (Deployment, DEPLOYMENT),
     ("/v1/check", "post"): (Deployment, DEPLOYMENT),
+    ("/v1/plan", "post"): (Deployment, DEPLOYMENT),
     ("/v1/mode-choices", "post"): (Deployment, DEPLOYMENT),
     ("/v1/hosts/{name}", "put"): (Host, HOST),
     ("/v1/caches/{name}", "put"): (CacheDocument, CACHE),

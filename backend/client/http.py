@@ -16,6 +16,7 @@ from backend.client.base import BackendClient
 from backend.client.caches import CacheCalls
 from backend.client.door import ANY, Door, headers_for, socket_door
 from backend.client.hosts import HostCalls
+from backend.client.plans import PlanCalls
 from backend.client.tokens import TokenCalls
 from backend.client.watching import WatchCalls
 from backend.domain.documents import parse_deployment
@@ -49,7 +50,7 @@ class BackendGone(HostUnreachable):
     kind = "backend_gone"
 
 
-class HttpClient(HostCalls, CacheCalls, TokenCalls, WatchCalls, BackendClient):
+class HttpClient(HostCalls, CacheCalls, PlanCalls, TokenCalls, WatchCalls, BackendClient):
     """Talks to the backend behind `door` (a path: that socket). `revive` is called when it stopped
     answering: it may start another (an embedded backend whose owner left)."""
 

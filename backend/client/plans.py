@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from backend.client.calls import Calls
 from backend.domain.planning import Plan
 
 
-class PlanCalls:
+class PlanCalls(Calls):
     """What `HttpClient` asks of the route on plans."""
-
-    async def _call(
-        self, method: str, path: str, *, json: Any = None, params: dict[str, Any] | None = None
-    ) -> Any:
-        raise NotImplementedError
 
     async def plan(self, document: dict[str, Any]) -> Plan:
         """What saving a document of any kind would change and move."""

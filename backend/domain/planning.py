@@ -49,6 +49,8 @@ class Plan(_Plain):
     verdicts: tuple[Problem, ...] = ()
     document: dict[str, Any] = Field(default_factory=dict)
     saved: dict[str, Any] | None = None
+    etag: str = ""
+    """What the plan is based on, empty where nothing is saved: a save may demand that it holds."""
 
 
 def plan(
@@ -58,6 +60,7 @@ def plan(
     before: Mapping[str, Any] | None,
     effects: tuple[Effect, ...] = (),
     verdicts: tuple[Problem, ...] = (),
+    etag: str = "",
 ) -> Plan:
     """The plan for a document (as it would be stored) beside what is stored."""
     action: Action = "create" if before is None else "update"
@@ -74,6 +77,7 @@ def plan(
         verdicts=verdicts,
         document=dict(document),
         saved=None if before is None else dict(before),
+        etag=etag,
     )
 
 

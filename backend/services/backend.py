@@ -18,8 +18,8 @@ from backend.services.choices import Choices
 from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
-from backend.services.tokens import Tokens
 from backend.services.planning import Planning
+from backend.services.tokens import Tokens
 from backend.services.watching import Watching
 from backend.store.store import Store
 

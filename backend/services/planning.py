@@ -6,6 +6,7 @@ from backend.domain.caches import CacheDocument, users
 from backend.domain.deployment import Deployment
 from backend.domain.kinds import AnyDocument, host_document, parse
 from backend.domain.planning import Effect, Plan, effects_on, plan
+from backend.domain.precondition import etag
 from backend.reconcile.world import World
 from backend.services.groups import Groups
 
@@ -27,7 +28,8 @@ class Planning:
         effects = (Effect(id="host_looked_at"),)
         wanted = host_document(document.host()).document()
         before = None if old is None else host_document(old).document()
-        return plan("Host", document.name, wanted, before, effects)
+        tag = "" if old is None else etag(old)
+        return plan("Host", document.name, wanted, before, effects, etag=tag)
 
     async def _deployment(self, document: Deployment) -> Plan:
         document = self._groups.settled(document)
@@ -37,7 +39,9 @@ class Planning:
         if not any(v.verdict == "refused" for v in verdicts):
             effects = effects_on(old, document, self._world.revision(document))
         before = None if old is None else old.document.document()
-        return plan("Deployment", document.name, document.document(), before, effects, verdicts)
+        tag = "" if old is None else self._groups.saved(document.name)[1]
+        body = document.document()
+        return plan("Deployment", document.name, body, before, effects, verdicts, tag)
 
     def _cache(self, document: CacheDocument) -> Plan:
         old = self._store.caches.get(document.name)
@@ -45,4 +49,5 @@ class Planning:
         using = users(document.name, deployments)
         effects = (Effect(id="groups_change", values={"groups": using}),) if using else ()
         before = None if old is None else old.document()
-        return plan("CacheService", document.name, document.document(), before, effects)
+        tag = "" if old is None else etag(old)
+        return plan("CacheService", document.name, document.document(), before, effects, etag=tag)

@@ -10,7 +10,18 @@ from typing import Annotated, Literal
 import typer
 
 from pdtui import __version__
-from pdtui.cli import adopt, caches, groups, history, hosts, inventory, practice, watching
+from pdtui.cli import (
+    adopt,
+    caches,
+    declare,
+    groups,
+    history,
+    hosts,
+    inventory,
+    practice,
+    wait,
+    watching,
+)
 from pdtui.cli import daemon as daemon_
 from pdtui.cli import doctor as doctor_
 from pdtui.cli import ports as ports_
@@ -27,6 +38,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 groups.add_to(app)
+declare.add_to(app)
+wait.add_to(app)
 history.add_to(app)
 adopt.add_to(app)
 inventory.add_to(hosts.app)

@@ -16,6 +16,7 @@ from pdtui.cli.common import (
     print_json,
     print_table,
 )
+from pdtui.i18n import tr
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
@@ -34,7 +35,7 @@ Name = Annotated[str, typer.Argument(help="The deployment.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (get, apply, check, scale, restart, pause, resume, delete, logs, events, modes):
+    for command in (get, check, scale, restart, pause, resume, delete, logs, events, modes):
         app.command()(command)
 
 
@@ -61,61 +62,12 @@ def get(
             typer.echo(line)
 
 
-def say_doubts(answer: dict[str, Any]) -> None:
-    """What does not stop a save: warnings, and what could not be verified."""
-    from pdtui.cli.checking import words
-
-    for v in answer["verdicts"]:
-        message, remedy = words(v)
-        typer.echo(f"{v['verdict']}: {v['path']}: {message} {remedy} [{v['rule']}]", err=True)
-
-
 async def settled(client: HttpClient) -> None:
     """Give a backend that was started for this command a moment to look at the hosts."""
     if client.owned:
         from pdtui.cli.waiting import until_seen
 
         await until_seen(client)
-
-
-@guarded
-def apply(
-    context: typer.Context,
-    file: Annotated[Path, typer.Option("-f", "--file", help="YAML or JSON, - for stdin.")],
-    dry_run: Annotated[bool, typer.Option(help="Judge it, store nothing.")] = False,
-    wait: Wait = None,
-    timeout: Timeout = 900,
-    json: Json = False,
-) -> None:
-    """Save deployments from a file. What runs is not touched before a restart."""
-    from pdtui.cli.files import read_documents
-
-    documents = read_documents(file)
-
-    async def question(client: HttpClient) -> list[GroupView]:
-        from pdtui.cli.waiting import until_serving
-
-        if client.owned:
-            await settled(client)
-        judged = [await client.apply(d, dry_run=True) for d in documents]
-        # all are judged before any is stored: one refused document leaves nothing half done
-        saved = judged if dry_run else [await client.apply(d) for d in documents]
-        for document in documents:
-            say_doubts(await client.check(document))
-        if not dry_run and (client.owned if wait is None else wait):
-            saved = [await until_serving(client, g.name, timeout) for g in saved]
-        return saved
-
-    saved = ask(context.obj, question, changes=not dry_run)
-    if json:
-        print_json(saved)
-        return
-    for group in saved:
-        word = "would be saved" if dry_run else "saved"
-        changed = " (Config changed: restart applies it)" if group.config_changed else ""
-        typer.echo(f"{group.name} {word}: {group.status}{changed}")
-        for line in group.changes:
-            typer.echo(f"  {line}")
 
 
 @guarded
@@ -241,20 +193,31 @@ def _switch(
 @guarded
 def delete(
     context: typer.Context,
-    name: Name,
+    name: Annotated[str | None, typer.Argument(help="The deployment.")] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("-f", "--file", help="Delete what this file or folder names, - for stdin."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     wait: Wait = None,
     timeout: Timeout = 900,
     json: Json = False,
 ) -> None:
-    """Stop the group and forget the deployment."""
+    """Stop the group and forget the deployment; with files, everything that they name."""
+    if (name is None) == (not file):
+        raise typer.BadParameter(tr("cli.delete_what"))
+    if name is None:
+        from pdtui.cli.deleting import delete_files
+
+        code = delete_files(context.obj, file or [], yes=yes, wait=wait, timeout=timeout, json=json)
+        raise typer.Exit(code)
 
     async def question(client: HttpClient) -> bool:
         from pdtui.cli.waiting import until_gone
 
         group = await client.group(name)
         if not yes:
-            confirm(f"Delete {name}? It stops {len(group.members)} instances for good.")
+            confirm(tr("cli.delete?", names=name, count=len(group.members)))
         await client.delete(name, etag=group.etag)
         if client.owned if wait is None else wait:
             await until_gone(client, name, timeout)
@@ -265,7 +228,7 @@ def delete(
     if json:
         print_json({"name": name, "deleted": gone})
     else:
-        typer.echo(f"{name} is deleted" if gone else f"{name} is being deleted")
+        typer.echo(tr("cli.deleted" if gone else "cli.being_deleted", name=name))
 
 
 @guarded

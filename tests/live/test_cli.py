@@ -62,7 +62,7 @@ async def test_a_group_lives_by_commands_with_a_daemon(lab: Lab) -> None:
     file = lab.root / "chat.yaml"
     file.write_text(yaml.safe_dump(deployment(lab.model)))
     assert (await pdtui(lab, "check", str(file))).code == 0
-    applied = await pdtui(lab, "apply", "-f", str(file), "--wait", "--json")
+    applied = await pdtui(lab, "apply", "-f", str(file), "--yes", "--wait", "--json")
     assert applied.code == 0, applied.err
     assert [g["status"] for g in applied.json] == ["Running"]
 
@@ -78,7 +78,7 @@ async def test_a_group_lives_by_commands_with_a_daemon(lab: Lab) -> None:
     assert scaled.json["roles"]["prefill"]["ready"] == 2
 
     file.write_text(yaml.safe_dump(deployment(lab.model, prefill=2, parameters=())))
-    edited = await pdtui(lab, "apply", "-f", str(file))
+    edited = await pdtui(lab, "apply", "-f", str(file), "--yes")
     assert edited.code == 0
     assert "Config changed" in edited.out
     refused = await pdtui(lab, "scale", "chat", "decode=2")
@@ -104,7 +104,7 @@ async def test_without_a_daemon_a_command_waits_and_says_that_nobody_watches(lab
     await lab.stop_backend()
     file = lab.root / "chat.yaml"
     file.write_text(yaml.safe_dump(deployment(lab.model)))
-    applied = await pdtui(lab, "apply", "-f", str(file), "--json")
+    applied = await pdtui(lab, "apply", "-f", str(file), "--yes", "--json")
     assert applied.code == 0, applied.err
     assert [g["status"] for g in applied.json] == ["Running"]
     assert "nothing watches the groups now" in applied.err

@@ -28,7 +28,7 @@ async def test_cache_services_and_mode_choices_by_commands(lab: Lab) -> None:
     draft["spec"]["engine_version"] = "0.27.0"
     document = lab.root / "chat.json"
     document.write_text(json.dumps(draft))
-    applied = await pdtui(lab, "apply", "-f", str(document))
+    applied = await pdtui(lab, "apply", "-f", str(document), "--yes")
     assert applied.code == 0, applied.err
 
     listed = await pdtui(lab, "caches", "list")
