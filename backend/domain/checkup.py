@@ -35,6 +35,26 @@ class Rdma(_Fact):
     interface: str = ""
 
 
+class Xid(_Fact):
+    """An error number of NVIDIA's driver in the kernel's log: how often on which card (its PCI
+    address), and what the latest one said."""
+
+    card: str
+    number: int
+    count: int = 1
+    text: str = ""
+
+
+class NpuPort(_Fact):
+    """An NPU's own network port: `link` is UP or DOWN, `tls` its switch; empty and None where the
+    tool does not say."""
+
+    device: int
+    address: str = ""
+    link: str = ""
+    tls: bool | None = None
+
+
 class ModelCopy(_Fact):
     """A model folder on a host. `weights` counts its weight files, `size` their bytes, `digest` is
     of its `config.json`; all zero and empty when the folder is not there."""
@@ -80,6 +100,8 @@ class Checkup(_Fact):
     gpu_runtimes: tuple[str, ...] = ()
     rdma: tuple[Rdma, ...] = ()
     hccn: dict[str, str] = Field(default_factory=dict)
+    npu_ports: tuple[NpuPort, ...] = ()
+    xids: tuple[Xid, ...] = ()
     fabric: tuple[str, ...] = ()
     nvswitch: bool = False
     listeners: tuple[Listener, ...] = ()

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator
 
 from backend.domain.checkup import Checkup, ModelCopy
 from backend.domain.doctor import Finding, Patient, Verdict, some
-from backend.domain.doctor_devices import accelerators, fabric, foreign, npu_network, rdma
+from backend.domain.doctor_devices import (
+    accelerators,
+    fabric,
+    foreign,
+    npu_network,
+    npu_tls,
+    rdma,
+    xids,
+)  # fmt: skip
 from backend.domain.host import HostFacts
 from backend.domain.network import candidates, routable
 from backend.domain.rules.hosts import ENGINE_WINDOWS
@@ -319,7 +327,7 @@ def _compared(
 
 CHECKS: tuple[Check, ...] = (
     forwarding, tools, clock, disk, memory, limits, accelerators, foreign, fabric, leftovers,
-    ports, interface, kv_routes, rdma, npu_network, runtime, programs, models,
+    ports, interface, kv_routes, rdma, npu_network, npu_tls, xids, runtime, programs, models,
 )  # fmt: skip
 
 

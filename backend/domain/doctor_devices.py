@@ -82,12 +82,76 @@ def npu_network(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     npus = [a for a in f.accelerators if a.vendor == "ascend"]
     if not npus:
         return
-    lacking = [str(a.index) for a in npus if str(a.index) not in c.hccn]
+    given = {x for x, a in c.hccn.items() if a} | {str(n.device) for n in c.npu_ports if n.address}
+    lacking = [str(a.index) for a in npus if str(a.index) not in given]
     if lacking:
         yield p.finding(
-            "npu_network", "warn", f"/etc/hccn.conf names no address for NPU {some(lacking)}",
+            "npu_network", "warn",
+            f"neither /etc/hccn.conf nor hccn_tool names an address for NPU {some(lacking)}",
             "Set them: hccn_tool -i N -ip -s address A netmask M; transfers between hosts need "
             "them.", npus=lacking,
         )  # fmt: skip
     else:
         yield p.finding("npu_network", "pass", f"{len(npus)} NPUs have addresses of their own")
+    down = [str(n.device) for n in c.npu_ports if n.link == "DOWN"]
+    if down:
+        yield p.finding(
+            "npu_link", "warn", f"the network port is down of NPU {some(down)}",
+            "Look at its cable and its switch: hccn_tool -i N -link -g, -lldp -g.", npus=down,
+        )  # fmt: skip
+
+
+def npu_tls(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
+    """NPUs whose TLS switches differ do not talk to each other; it shows as a time-out."""
+    mine = {n.device: n.tls for n in c.npu_ports if n.tls is not None}
+    if not mine:
+        return
+    on = [str(n) for n, tls in mine.items() if tls]
+    if 0 < len(on) < len(mine):
+        yield p.finding(
+            "npu_tls", "fail", f"the TLS switch is on for NPU {some(on)} and off for the others",
+            "Make them equal on every card and host: hccn_tool -i N -tls -s enable 0.", on=on,
+        )  # fmt: skip
+        return
+    others = sorted(
+        name
+        for name, peer in p.peers.items()
+        if name != p.host.name
+        and any(n.tls is not None and n.tls != bool(on) for n in peer.npu_ports)
+    )
+    if others:
+        yield p.finding(
+            "npu_tls", "warn",
+            f"the TLS switch is {'on' if on else 'off'} here, and otherwise on {some(others)}",
+            "Make it equal on every host that shares a group: hccn_tool -i N -tls -s enable 0.",
+            hosts=others,
+        )  # fmt: skip
+    else:
+        state = "on" if on else "off"
+        yield p.finding("npu_tls", "pass", f"the TLS switch is {state} for all {len(mine)} NPUs")
+
+
+GRAVE_XIDS = {
+    31: "a memory fault of a program", 48: "a double-bit ECC error", 62: "the card's own firmware",
+    63: "rows of its memory were remapped", 64: "rows of its memory could not be remapped",
+    74: "NVLink", 79: "the card has fallen off the bus", 94: "a contained ECC error",
+    95: "an uncontained ECC error", 119: "its GSP firmware does not answer",
+    120: "its GSP firmware failed",
+}  # fmt: skip
+"""Source: NVIDIA's table of Xid errors; others are shown by their number alone."""
+
+
+def xids(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
+    """Errors that NVIDIA's driver has written into the kernel's log since the host was started."""
+    if not c.xids:
+        return
+    said = [
+        f"{x.number}" + (f" ({GRAVE_XIDS[x.number]})" if x.number in GRAVE_XIDS else "")
+        + f" on {x.card}, {x.count} {'time' if x.count == 1 else 'times'}"
+        for x in c.xids
+    ]  # fmt: skip
+    yield p.finding(
+        "xid", "warn", f"the driver has logged Xid {some(said)}",
+        "Look at dmesg; a card that hangs needs a reset (nvidia-smi -r) or a reboot, one that "
+        "does it again a replacement.", latest=[x.text for x in c.xids[:3]],
+    )  # fmt: skip

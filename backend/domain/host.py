@@ -107,6 +107,16 @@ class Interface(BaseModel):
     kind: str = ""
 
 
+class Route(BaseModel):
+    """One route of the host's table; `to` is `default` or a network."""
+
+    model_config = ConfigDict(frozen=True)
+
+    to: str
+    interface: str
+    gateway: str = ""
+
+
 class Claim(BaseModel):
     """What one instance holds on a host, read from the host's own claim files."""
 
@@ -132,6 +142,7 @@ class HostFacts(BaseModel):
     accelerator_note: str = ""
     uses: tuple[Use, ...] = ()
     interfaces: tuple[Interface, ...] = ()
+    routes: tuple[Route, ...] = ()
     listening: frozenset[int] = frozenset()
     ephemeral: tuple[int, int] = (32768, 60999)
     claims: tuple[Claim, ...] = ()

@@ -56,8 +56,10 @@ def _virtual(interface: Interface) -> bool:
 
 
 def management(facts: HostFacts) -> str | None:
-    """The interface that holds the address we reach the host by."""
-    return next((i.name for i in facts.interfaces if facts.address in i.addresses), None)
+    """The interface that holds the address we reach the host by; where that address is only a
+    name, or is translated on the way, the one that the host's default route takes."""
+    held = next((i.name for i in facts.interfaces if facts.address in i.addresses), None)
+    return held or next((r.interface for r in facts.routes if r.to == "default"), None)
 
 
 def kv_interface(

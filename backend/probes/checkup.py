@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from backend.domain.checkup import Checkup, Marked, ModelCopy, Rdma
-from backend.probes import ports
+from backend.probes import ports, trouble
 from backend.probes.host import SECTION, sections
 from backend.steps.common import LIB
 
@@ -72,20 +72,23 @@ if ls /dev/nvidia-nvswitch* >/dev/null 2>&1; then
   bounded 8 nvidia-smi --query-gpu=index,fabric.state,fabric.status --format=csv,noheader \
     2>/dev/null
 fi
+"""
+    + trouble.SCRIPT
+    + r"""
 part marked
 ours=$(readlink -f "$W")
 for e in $(grep -lz '^PDTUI_RUN_ID=' /proc/[0-9]*/environ 2>/dev/null); do
-  p=${{e#/proc/}} p=${{p%/environ}}
+  p=${e#/proc/} p=${p%/environ}
   case $(readlink "/proc/$p/cwd") in "$ours"/instances/*) ;; *) continue ;; esac # another's
-  i=$({{ tr '\0' '\n' <"$e"; }} 2>/dev/null | sed -n 's/^PDTUI_INSTANCE=//p')
-  {{ IFS= read -r comm <"/proc/$p/comm"; }} 2>/dev/null || continue
+  i=$({ tr '\0' '\n' <"$e"; } 2>/dev/null | sed -n 's/^PDTUI_INSTANCE=//p')
+  { IFS= read -r comm <"/proc/$p/comm"; } 2>/dev/null || continue
   if [ -n "$i" ]; then echo "$p|$i|$comm"; fi
 done
 shift
 part programs
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
   case $1 in
-  "~/"*) f=$HOME/${{1#"~/"}}; [ -x "$f" ] && [ ! -d "$f" ] || f= ;;
+  "~/"*) f=$HOME/${1#"~/"}; [ -x "$f" ] && [ ! -d "$f" ] || f= ;;
   */*) f=$1; [ -x "$f" ] && [ ! -d "$f" ] || f= ;;
   *) f=$(command -v -- "$1" 2>/dev/null) ;;
   esac
@@ -97,12 +100,12 @@ part models
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
   m=$1
   shift
-  case $m in "~/"*) d=$HOME/${{m#"~/"}} ;; *) d=$m ;; esac
+  case $m in "~/"*) d=$HOME/${m#"~/"} ;; *) d=$m ;; esac
   if [ ! -d "$d" ]; then printf '%s\t-\n' "$m"; continue; fi
-  sum=$({{ sha256sum <"$d/config.json"; }} 2>/dev/null)
-  ls -lLn "$d" 2>/dev/null | awk -v m="$m" -v s="${{sum%% *}}" '
-    $NF ~ /\.(safetensors|bin|pt|gguf)$/ {{ n++; b += $5 }}
-    END {{ printf "%s\t+\t%s\t%d\t%.0f\n", m, s, n, b }}'
+  sum=$({ sha256sum <"$d/config.json"; } 2>/dev/null)
+  ls -lLn "$d" 2>/dev/null | awk -v m="$m" -v s="${sum%% *}" '
+    $NF ~ /\.(safetensors|bin|pt|gguf)$/ { n++; b += $5 }
+    END { printf "%s\t+\t%s\t%d\t%.0f\n", m, s, n, b }'
 done
 [ $# -gt 0 ] && shift
 """
@@ -155,6 +158,8 @@ def parse(stdout: str, sent_at: float, answered_at: float) -> Checkup:
         gpu_runtimes=tuple(part.get("gpu-runtimes", "").split()),
         rdma=rdma(part.get("rdma", "")),
         hccn=hccn(part.get("hccn", "")),
+        npu_ports=trouble.npu_ports(part.get("npu-net", "")),
+        xids=trouble.xids(part.get("xid", "")),
         fabric=tuple(x for x in fabric if x != "nvswitch"),
         nvswitch="nvswitch" in fabric,
         listeners=ports.listeners(part.get("listeners", "")),

@@ -6,14 +6,12 @@ Nothing is invented: a tool's error becomes `accelerator_note`, never a device.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import Any
 
 from backend.domain.host import HostFacts, Interface
-from backend.probes import gpus, npu, uses
+from backend.probes import gpus, network, npu, uses
 from backend.steps import status
 from backend.steps.common import LIB
 
@@ -55,14 +53,13 @@ part ephemeral
 cat /proc/sys/net/ipv4/ip_local_port_range
 part tcp
 awk '$4 == "0A" {{ n = split($2, a, ":"); print a[n] }}' /proc/net/tcp /proc/net/tcp6 2>/dev/null
-part ip
-if command -v ip >/dev/null 2>&1; then
-  bounded 5 ip -d -j addr 2>/dev/null || bounded 5 ip -j addr 2>/dev/null
-fi
+"""
+    + network.SCRIPT
+    + r"""
 part net
 for i in /sys/class/net/*; do
-  name=${{i##*/}} state= type=
-  {{ IFS= read -r state <"$i/operstate"; IFS= read -r type <"$i/type"; }} 2>/dev/null
+  name=${i##*/} state= type=
+  { IFS= read -r state <"$i/operstate"; IFS= read -r type <"$i/type"; } 2>/dev/null
   kind=
   if [ -e "$i/bridge" ]; then kind=bridge; elif [ -e "$i/bonding" ]; then kind=bond
   elif [ ! -e "$i/device" ]; then kind=virtual; fi
@@ -117,7 +114,7 @@ def parse(stdout: str, fallback_address: str = "") -> HostFacts:
         part.get("nvidia-table"), part.get("nvidia-list")
     )
     npus, npu_note = npu.parse(part.get("npu"))
-    interfaces = by_ip(part.get("ip", "")) or by_sys(part.get("net", ""))
+    interfaces = network.interfaces(part, by_sys(part.get("net", "")))
     return HostFacts(
         boot_id=part.get("boot", "").strip(),
         hostname=part.get("hostname", "").strip(),
@@ -128,40 +125,13 @@ def parse(stdout: str, fallback_address: str = "") -> HostFacts:
         uses=uses.by_uuid(part.get("nvidia-uses"), cards)
         or uses.by_chip(part.get("npu-uses"), part.get("npu", "").partition("== status")[0], npus),
         interfaces=interfaces,
+        routes=network.routes(part.get("route", "")),
         listening=frozenset(hex_ports(part.get("tcp", ""))),
         ephemeral=ephemeral(part.get("ephemeral", "")),
         claims=tuple(status.claims(status.parse(part.get("claims", "")))),
         missing_tools=tuple(part.get("tools", "").split()),
         files=frozenset(part.get("files", "").splitlines()),
     )
-
-
-def by_ip(text: str) -> tuple[Interface, ...]:
-    """Interfaces from `ip -j addr`, with the link kind where `-d` was understood."""
-    try:
-        rows: Any = json.loads(text) if text.strip() else []
-    except ValueError:
-        return ()
-    found = []
-    for row in rows if isinstance(rows, list) else []:
-        if not isinstance(row, dict) or not row.get("ifname"):
-            continue
-        flags = row.get("flags", [])
-        addresses = [
-            str(a["local"])
-            for a in row.get("addr_info", [])
-            if isinstance(a, dict) and a.get("local") and a.get("scope") != "link"
-        ]
-        found.append(
-            Interface(
-                name=str(row["ifname"]),
-                addresses=tuple(addresses),
-                up="UP" in flags and row.get("operstate") != "DOWN",
-                loopback="LOOPBACK" in flags,
-                kind=str((row.get("linkinfo") or {}).get("info_kind", "")),
-            )
-        )
-    return tuple(found)
 
 
 def by_sys(text: str) -> tuple[Interface, ...]:

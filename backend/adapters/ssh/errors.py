@@ -70,6 +70,15 @@ def passphrase_needed(host: Host, files: Sequence[str]) -> PdError:
     )
 
 
+def no_keys_taken(host: Host) -> PdError:
+    """The server has ways to log in, and a key is none of them."""
+    return _denied(
+        host, "host.password_only", "it takes no keys, only passwords or the like",
+        "Passwords are neither asked for nor kept: set PubkeyAuthentication yes there, and put a "
+        "key in the account's authorized_keys (ssh-copy-id).",
+    )  # fmt: skip
+
+
 def _key_trouble(exc: BaseException, host: Host) -> PdError | None:
     """Trouble with our own side of the login: identity files and the ssh configuration."""
     if isinstance(exc, ConfigParseError):

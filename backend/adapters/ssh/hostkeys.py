@@ -194,6 +194,11 @@ class KeyChecker(asyncssh.SSHClient):
 
     def __init__(self, verdict: KeyCheck) -> None:
         self._verdict = verdict
+        self.takes_keys = False
+
+    def public_key_auth_requested(self) -> None:
+        """The server takes keys, and has refused all of ours: there is no other."""
+        self.takes_keys = True
 
     def validate_host_public_key(
         self, host: str, addr: str, port: int, key: asyncssh.SSHKey

@@ -11,7 +11,7 @@ from pathlib import Path
 import asyncssh
 
 from backend.adapters.ssh.config import Route, config_files, connect_options, hop_host, route
-from backend.adapters.ssh.errors import explain, passphrase_needed, through_jump
+from backend.adapters.ssh.errors import explain, no_keys_taken, passphrase_needed, through_jump
 from backend.adapters.ssh.hostkeys import HostKeys, KeyCheck, KeyChecker
 from backend.adapters.ssh.identities import Identities
 from backend.adapters.ssh.link import Connected, shut
@@ -110,6 +110,7 @@ class Opener:
         check = KeyCheck(host, self._keys, way.known_hosts_files)
         identity = await asyncio.to_thread(self.identities.resolve, way.identity_files)
         options = connect_options(host, way, known, identity)
+        checker = KeyChecker(check)
         async with self._turn(way.hostname, way.port):
             try:
                 return await asyncssh.connect(
@@ -117,7 +118,7 @@ class Opener:
                     **options,
                     tunnel=tunnel,
                     known_hosts=check.lookup,
-                    client_factory=lambda: KeyChecker(check),
+                    client_factory=lambda: checker,
                     connect_timeout=self._timeout,
                     login_timeout=self._timeout,
                     keepalive_interval=self._keepalive_s,
@@ -129,6 +130,8 @@ class Opener:
                 self.shown[host.name] = (check.name, check.port, check.shown)
                 raise check.error from exc
             except asyncssh.PermissionDenied as exc:
+                if not checker.takes_keys:
+                    raise no_keys_taken(host) from exc
                 if not identity.locked:
                     raise
                 raise passphrase_needed(host, identity.locked) from exc

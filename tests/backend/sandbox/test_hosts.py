@@ -291,6 +291,16 @@ async def test_noise_surrounds_the_output(sandbox, connect):
     assert r.stdout == b"motd \xff\xfe\nreal\nbye\n"
 
 
+async def test_a_slow_host_takes_its_time(sandbox, connect):
+    connection = await connect("node1")
+    await sandbox.host("node1").set_faults(latency=30.0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await run(connection, "echo late")
+    await sandbox.host("node1").set_faults(latency=0.0)
+    assert (await run(connection, "echo soon")).stdout == b"soon\n"
+
+
 async def test_no_forwarding_and_no_login(sandbox, connect):
     host = sandbox.host("node1")
     connection = await connect()

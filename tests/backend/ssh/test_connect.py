@@ -188,6 +188,28 @@ async def test_login_troubles(
             await pool.run(host, "true")
 
 
+async def test_a_server_that_takes_passwords_only_says_what_it_needs(
+    pool: SshPool, machine: Machine
+) -> None:
+    class Passwords(asyncssh.SSHServer):
+        def password_auth_supported(self) -> bool:
+            return True
+
+    server = await asyncssh.listen(
+        "127.0.0.1", 0, server_factory=Passwords, server_host_keys=[machine.key]
+    )
+    try:
+        host = machine.host(port=server.get_port())
+        await pool.accept_key(host, machine.key.get_fingerprint())
+        with pytest.raises(HostDenied, match="takes no keys, only passwords") as caught:
+            await pool.run(host, "true")
+        assert caught.value.problem.rule == "host.password_only"
+        assert "ssh-copy-id" in caught.value.problem.remedy
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
 async def test_the_ssh_configuration_is_honoured(
     machine: Machine, trusted: Trust, tmp_path: Path, pool: SshPool
 ) -> None:

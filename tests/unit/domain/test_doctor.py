@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.domain.checkup import Checkup, Listener, Marked, ModelCopy, Rdma, Reach
+from backend.domain.checkup import Checkup, Listener, Marked, ModelCopy, NpuPort, Rdma, Reach, Xid
 from backend.domain.doctor import Needs, Patient, failures
 from backend.domain.doctor_checks import examine
 from backend.domain.errors import Problem
@@ -68,6 +68,29 @@ MODEL = ModelCopy(path="/m", there=True, digest="a", weights=2, size=10)
             "forwarding", "warn", "python3 there dials instead",
             {"checkup": {"forwarding": "open failed", "relays": ("python3", "nc")}},
         ),
+        (
+            "npu_link", "warn", "down of NPU 1",
+            {"facts": {"accelerators": (NPU,)},
+             "checkup": {"npu_ports": (NpuPort(device=0, address="10.0.0.9", link="UP"),
+                                       NpuPort(device=1, link="DOWN"))}},
+        ),
+        (
+            "npu_tls", "fail", "on for NPU 1 and off for the others",
+            {"checkup": {"npu_ports": (NpuPort(device=0, tls=False), NpuPort(device=1, tls=True))}},
+        ),
+        (
+            "npu_tls", "warn", "is off here, and otherwise on gpu2",
+            {"checkup": {"npu_ports": (NpuPort(device=0, tls=False),)},
+             "peers": {"gpu2": Checkup(npu_ports=(NpuPort(device=0, tls=True),)),
+                       "gpu3": Checkup(npu_ports=(NpuPort(device=0, tls=False),)),
+                       "gpu4": Checkup()}},
+        ),
+        (
+            "xid", "warn", "Xid 79 (the card has fallen off the bus) on 0000:61:00, 2 times, 13 on",
+            {"checkup": {"xids": (Xid(card="0000:61:00", number=79, count=2, text="gone"),
+                                  Xid(card="0000:62:00", number=13))}},
+        ),
+        ("port_bind", "warn", "on 30005, yet", {"checkup": {"unbindable": frozenset({30005})}}),
         ("tools", "fail", "flock, awk", {"facts": {"missing_tools": ("flock", "awk")}}),
         ("clock", "warn", "90 s behind ours", {"checkup": {"skew_s": -90.2}}),
         ("clock", "warn", "7 s ahead of ours", {"checkup": {"skew_s": 7}}),

@@ -8,7 +8,8 @@ import pytest
 
 from backend.domain.host import Claim, Interface
 from backend.probes.gpus import queried as nvidia
-from backend.probes.host import SECTION, address, by_ip, by_sys, parse, sections
+from backend.probes.host import SECTION, address, by_sys, parse, sections
+from backend.probes.network import by_ip
 
 TOOLS = Path(__file__).parents[2] / "data" / "tools"
 ROWS = """\
