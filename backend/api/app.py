@@ -14,6 +14,7 @@ from backend.api.routes_access import router as access
 from backend.api.routes_adoption import router as adoption
 from backend.api.routes_caches import router as caches
 from backend.api.routes_choices import router as choices
+from backend.api.routes_diagnosis import router as diagnosis
 from backend.api.routes_groups import router as groups
 from backend.api.routes_history import router as history
 from backend.api.routes_hosts import router as hosts
@@ -27,7 +28,8 @@ from backend.domain.errors import PdError
 from backend.services.backend import Backend
 
 ROUTERS = (
-    groups, instances, adoption, history, caches, choices, hosts, metrics, plans, system, access,
+    groups, instances, adoption, history, diagnosis, caches, choices, hosts, metrics, plans,
+    system, access,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from backend.client.door import ANY
+from backend.domain.diagnosis.model import Diagnosis, GroupDiagnosis
 from backend.domain.doctor import Finding
 from backend.domain.portmap import PortMap
 from backend.domain.views import (
@@ -114,6 +115,14 @@ class BackendClient(ABC):
         tail_bytes: int = 65536,
     ) -> LogChunk:
         """A piece of an instance's log: from byte `offset`, or the last `tail_bytes`."""
+
+    @abstractmethod
+    async def diagnose_group(self, name: str) -> GroupDiagnosis:
+        """All logs of a group, read together."""
+
+    @abstractmethod
+    async def diagnose_instance(self, instance: str, generation: int | None = None) -> Diagnosis:
+        """One instance's log in the light of its peers', or that of an earlier attempt."""
 
     @abstractmethod
     async def events(self, group: str | None = None, limit: int = 200) -> tuple[EventView, ...]:

@@ -16,6 +16,7 @@ from backend.client.base import BackendClient
 from backend.client.caches import CacheCalls
 from backend.client.door import ANY, Door, headers_for, socket_door
 from backend.client.hosts import HostCalls
+from backend.client.insight import InsightCalls
 from backend.client.plans import PlanCalls
 from backend.client.tokens import TokenCalls
 from backend.client.watching import WatchCalls
@@ -50,7 +51,9 @@ class BackendGone(HostUnreachable):
     kind = "backend_gone"
 
 
-class HttpClient(HostCalls, CacheCalls, PlanCalls, TokenCalls, WatchCalls, BackendClient):
+class HttpClient(
+    HostCalls, CacheCalls, InsightCalls, PlanCalls, TokenCalls, WatchCalls, BackendClient
+):
     """Talks to the backend behind `door` (a path: that socket). `revive` is called when it stopped
     answering: it may start another (an embedded backend whose owner left)."""
 

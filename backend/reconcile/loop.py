@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from backend.domain import acts, status
 from backend.domain.decide import Action, Picture, decide
+from backend.domain.diagnosis.model import why_ended
 from backend.domain.errors import HostError, PdError, TimedOut
 from backend.domain.group import Group, Instance
-from backend.domain.last_words import last_words
 from backend.domain.mode import membership
 from backend.domain.recipes import pinned_mode
 from backend.domain.transitions import Seen, observe
@@ -23,8 +23,6 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN_S = 5.0
 """The longest a loop sleeps; everything that matters wakes it before."""
 RETRY_S = (1.0, 2.0, 4.0, 8.0, 15.0)
-LOG_END = 1 << 18
-"""Bytes of an ended program's log that are read for its cause."""
 PLACING = ("form", "add", "create_router")
 TOLD_BY = {
     "ready": "is ready",
@@ -182,22 +180,16 @@ class GroupLoop:
 
     async def _explain(self, ended: Instance) -> None:
         """Add what an ended program's own log says to its note, and to the history."""
-        w, host = self.world, self.world.store.hosts.get(ended.host)
-        if host is None:
-            return
-        try:
-            log_end = await w.runtime.log(
-                host, ended.id, generation=ended.generation, tail_bytes=LOG_END
-            )
-        except PdError as error:
-            log.info("the log of %s could not be read: %s", ended.id, error)
-            return
-        words = last_words(log_end.text)
+        w = self.world
+        found = await w.logs.instance(ended)
+        if found.unread:
+            log.info("the log of %s could not be read: %s", ended.id, found.unread)
+        words = why_ended(found, await w.logs.before(ended) if ended.failures > 1 else ())
         if not words:
             return
         about = {"group": self.name, "instance": ended.id, "host": ended.host, "level": "error"}
         async with w.store.lock(self.name), w.store.write() as tx:
-            tx.event("last_words", f"the log of {ended.id} says: {words}", **about)
+            tx.event("diagnosis", f"the log of {ended.id} says: {words}", **about)
             fresh = w.store.instances.get(ended.id)
             if fresh is not None and (fresh.state, fresh.note) == (ended.state, ended.note):
                 note = f"{ended.note}: {words}" if ended.note else words

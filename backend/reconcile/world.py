@@ -19,6 +19,7 @@ from backend.domain.mode import Catalogue, Mode
 from backend.domain.picture import strangers
 from backend.domain.placement import Need, Room, selects
 from backend.domain.revision import revision
+from backend.observe.diagnosis import LogDoctor
 from backend.observe.doctor import Doctor
 from backend.observe.health import HealthWatch
 from backend.observe.hosts import HostWatch
@@ -56,9 +57,11 @@ class World:
     release: Callable[[], None] = lambda: None
     doctor: Doctor | None = None
     began: float = field(init=False)
+    logs: LogDoctor = field(init=False)
 
     def __post_init__(self) -> None:
         self.began = self.clock()
+        self.logs = LogDoctor(self.store, self.runtime, self.hosts)
 
     def revision(self, document: Deployment) -> str:
         """The digest of what a document would be launched from now. Raises NotFound."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from backend.domain.errors import NotFound
 from backend.domain.views import LogChunk
 from backend.reconcile.world import World
+from backend.services.diagnosing import instance_of
 
 
 async def read_log(
@@ -19,14 +19,7 @@ async def read_log(
 
     From byte `offset` on, or the last `tail_bytes`. Raises NotFound, HostError.
     """
-    instance = world.store.instances.get(key)
-    if instance is None:
-        raise NotFound.of(
-            "instance.unknown",
-            f"there is no instance {key!r}.",
-            values={"instance": key},
-            remedy="List them with `pdtui get NAME`.",
-        )
+    instance = instance_of(world, key)
     host = world.store.hosts[instance.host]
     chosen = instance.generation if generation is None else generation
     return await world.runtime.log(

@@ -14,6 +14,7 @@ from pdtui.cli import (
     adopt,
     caches,
     declare,
+    diagnosing,
     groups,
     history,
     hosts,
@@ -47,6 +48,7 @@ doctor_.add_to(app)
 ports_.add_to(app)
 watching.add_to(app)
 daemon_.add_to(app)
+diagnosing.add_to(app)
 app.add_typer(hosts.app, name="hosts")
 app.add_typer(caches.app, name="caches")
 app.add_typer(practice.app, name="practice")

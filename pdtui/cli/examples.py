@@ -47,6 +47,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "rollback": ("pdtui rollback chat 3",),
     "endpoints": ("pdtui endpoints", "pdtui endpoints --prometheus > /etc/prometheus/pd.json"),
     "adopt": ("pdtui adopt", "pdtui adopt 7f3a --yes"),
+    "diagnose": (
+        "pdtui diagnose chat",
+        "pdtui diagnose chat-prefill-0 --attempt 1",
+        "pdtui diagnose prefill.log decode.log --all",
+    ),
     "doctor": ("pdtui doctor", "pdtui doctor gpu-1 --for chat --all"),
     "ports": ("pdtui ports gpu-1", "pdtui ports gpu-1 -o wide"),
     "completion": (

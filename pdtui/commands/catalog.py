@@ -27,6 +27,7 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("restart", "r", "change", 4, 6, _ALL(_CHANGES, _MANY(can.can_restart))),
         ("new", "n", "change", 7, 0, _CHANGES),
         ("edit", "E", "change", 0, 0, _ALL(_CHANGES, can.can_edit)),
+        ("diagnose", "i", "read", 0, 9, can.has_log),
         ("describe", "d", "read", 5, 8, _ALL(can.group, can.reads)),
         ("events", "e", "read", 6, 0, can.group),
         ("merged", "m", "read", 0, 0, _ALL(can.any_member, can.reads)),
@@ -163,6 +164,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("log.merged", ("m",), "log", bar=7),
     Command("log.first_error", ("f",), "log", bar=3),
     Command("log.probes", ("h",), "log"),
+    Command("log.diagnose", ("i",), "log", why_not=can.reads, text="diagnose"),
     Command("log.save", ("s",), "log", why_not=can.reads),
     Command("log.copy", ("y",), "log", bar=9),
 )  # fmt: skip

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pdtui.commands.form_handlers import FORM
 from pdtui.commands.host_handlers import GROUP as _GROUP_DOCTOR
 from pdtui.commands.host_handlers import HOSTS
+from pdtui.commands.insight_handlers import GROUP as _INSIGHT_GROUP
+from pdtui.commands.insight_handlers import INSIGHT
 from pdtui.commands.model import Context
 from pdtui.commands.more_handlers import GROUP as _MORE_GROUP
 from pdtui.commands.more_handlers import MORE
@@ -322,6 +324,7 @@ _GROUP: dict[str, Handler] = {
     "edit": edit_deployment,
     **_MORE_GROUP,
     **_GROUP_DOCTOR,
+    **_INSIGHT_GROUP,
     "scale": scale,
     "more": _step(1),
     "fewer": _step(-1),
@@ -341,6 +344,7 @@ HANDLERS: dict[str, Handler] = {
     **MORE,
     **SITE,
     **HOSTS,
+    **INSIGHT,
     **{f"groups.{name}": handler for name, handler in _GROUP.items()},
     **{f"group.{name}": handler for name, handler in _GROUP.items()},
     "group.delete_member": delete_member,

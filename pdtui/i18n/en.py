@@ -6,6 +6,7 @@ from pdtui.i18n.en_cli import TEXT as _CLI
 from pdtui.i18n.en_commands import TEXT as _COMMANDS
 from pdtui.i18n.en_form import TEXT as _FORM
 from pdtui.i18n.en_hosts import TEXT as _HOSTS
+from pdtui.i18n.en_insight import TEXT as _INSIGHT
 from pdtui.i18n.en_more import TEXT as _MORE
 from pdtui.i18n.en_site import TEXT as _SITE
 
@@ -14,6 +15,7 @@ TEXT: dict[str, str] = {
     **_COMMANDS,
     **_FORM,
     **_HOSTS,
+    **_INSIGHT,
     **_MORE,
     **_SITE,
     # areas, columns

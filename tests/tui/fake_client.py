@@ -9,6 +9,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from backend.client.base import BackendClient
+from backend.domain.diagnosis.model import Diagnosis, GroupDiagnosis
+from backend.domain.diagnosis.pair import first_causes
+from backend.domain.diagnosis.scan import diagnose
 from backend.domain.doctor import Finding
 from backend.domain.errors import NotFound, PdError, Problem
 from backend.domain.portmap import PortMap
@@ -211,6 +214,18 @@ class FakeClient(BackendClient):
             offset=len(text),
             truncated=offset is None and start > 0,
         )
+
+    async def diagnose_group(self, name: str) -> GroupDiagnosis:
+        members = tuple([await self.diagnose_instance(m.id) for m in self._groups[name].members])
+        causes = tuple(instance for instance, _ in first_causes(members))
+        return GroupDiagnosis(group=name, causes=causes, members=members)
+
+    async def diagnose_instance(self, instance: str, generation: int | None = None) -> Diagnosis:
+        there = [g for i, g in self.logs if i == instance]
+        if not there:
+            return Diagnosis(name=instance, unread=f"{instance} has no log.")
+        number = generation or max(there)
+        return diagnose(self.logs[instance, number], name=instance, generation=number, ended=True)
 
     async def events(self, group: str | None = None, limit: int = 200) -> tuple[EventView, ...]:
         found = [e for e in self._events if group in (None, e.group)]

@@ -1,0 +1,1 @@
+"""What a program's log says of why it does not serve: rules as data, and their asking. Pure."""
