@@ -13,6 +13,7 @@ from pdtui import __version__
 from pdtui.cli import (
     adopt,
     caches,
+    convert,
     declare,
     diagnosing,
     groups,
@@ -50,6 +51,7 @@ watching.add_to(app)
 daemon_.add_to(app)
 diagnosing.add_to(app)
 app.add_typer(hosts.app, name="hosts")
+app.add_typer(convert.app, name="convert")
 app.add_typer(caches.app, name="caches")
 app.add_typer(practice.app, name="practice")
 

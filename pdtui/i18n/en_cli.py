@@ -84,7 +84,18 @@ TEXT: dict[str, str] = {
         "`pdtui get`, `pdtui hosts list` and `pdtui caches list` show what there is."
     ),
     "cli.export.masked": "note: secrets are masked; --with-secrets writes them out.",
-    "cli.convert.dropped": "{path}: {why}",
-    "cli.convert.dropped_head": "not carried over:",
     "cli.meant": "Did you mean {near!r}?",
+    "cli.note": "note",
+    "cli.convert.renamed": "{name!r} becomes {new!r} and stays the served model name",
+    "cli.convert.hub_id": "{model} is a hub id: the hosts need a copy of it, or a path to one here",
+    "cli.convert.gpu_ids": "{ids} do not come out as one host's accelerators per replica",
+    "cli.convert.labels": "hosts need these labels here too: {labels}",
+    "cli.convert.vendor": "the mode says the vendor; choose hosts that have {vendor}",
+    "cli.convert.readiness": (
+        "{value!r} has no place here: a group runs when each role has a ready member"
+    ),
+    "cli.convert.role": "there is no role {name!r} here",
+    "cli.convert.router": "a router has no such field here",
+    "cli.convert.no_place": "has no place here (its value is {value})",
+    "cli.convert.placeholder": "this placeholder is not known here",
 }

@@ -75,7 +75,16 @@ TEXT: dict[str, str] = {
         "`pdtui get`、`pdtui hosts list` 和 `pdtui caches list` 列出已有内容。"
     ),
     "cli.export.masked": "提示：机密已被遮盖；--with-secrets 会写出它们。",
-    "cli.convert.dropped": "{path}：{why}",
-    "cli.convert.dropped_head": "未能转换：",
     "cli.meant": "您是指 {near!r} 吗？",
+    "cli.note": "提示",
+    "cli.convert.renamed": "{name!r} 改名为 {new!r}，原名仍作为服务的模型名",
+    "cli.convert.hub_id": "{model} 是模型库标识：各主机需要它的副本，或在此写出其路径",
+    "cli.convert.gpu_ids": "{ids} 无法按每个副本分配到同一主机的加速器",
+    "cli.convert.labels": "此处的主机也需要这些标签：{labels}",
+    "cli.convert.vendor": "厂商由模式决定；请选择具有 {vendor} 的主机",
+    "cli.convert.readiness": "{value!r} 在此没有对应项：每个角色有就绪成员时组即为运行",
+    "cli.convert.role": "此处没有角色 {name!r}",
+    "cli.convert.router": "此处的 router 没有该字段",
+    "cli.convert.no_place": "在此没有对应项（其值为 {value}）",
+    "cli.convert.placeholder": "此处没有这个占位符",
 }
