@@ -83,8 +83,14 @@ shift 2
 command -v "$rt" >/dev/null 2>&1 || exit 0
 for id in "$@"; do
   for c in $("$rt" ps -aq --filter "label=pdtui.id=$W/instances/$id" 2>/dev/null); do
-    printf '%s %s\n' "$id" "$("$rt" inspect -f \
-      '{{.State.OOMKilled}} {{.State.ExitCode}} {{.State.Running}}' "$c" 2>/dev/null)"
+    said=$("$rt" inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}} {{.State.Running}}' \
+      "$c" 2>/dev/null)
+    case $said in # podman does not always hear of it; the kernel names the container's group
+    "false 137 "*) if dmesg 2>/dev/null | grep -a 'oom-kill:' | grep -aq "[-/]$c"; then
+      said="true ${said#false }"
+    fi ;;
+    esac
+    printf '%s %s\n' "$id" "$said"
   done
 done
 exit 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.adapters.container import ContainerRuntime
+from backend.adapters.container import OUT_OF_MEMORY, ContainerRuntime
 from backend.adapters.process import ClaimOrder
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.host import Host
@@ -23,6 +23,7 @@ from tests.lab.containers import IMAGE, with_podman
 from tests.lab.machines import FAST_NIC, Rack, require_namespaces
 from tests.lab.test_group import RackLab
 from tests.live.lab import CONFIG, deployment, serving
+from tests.live.test_adopt import lose_store
 
 pytestmark = [
     pytest.mark.root,
@@ -172,6 +173,39 @@ async def test_one_that_ignores_its_end_or_lost_its_client_is_gone_all_the_same(
     await runtime.remove(host, "three")
 
 
+MEMORY_GROUP = r"""
+set -e
+group=$(awk -F: '$2 == "memory" { print $3 }' "/proc/$1/cgroup")
+limit=/sys/fs/cgroup/memory$group/memory.limit_in_bytes
+[ -f "$limit" ] || { echo none; exit 0; }
+echo 67108864 >"$limit"
+echo set
+"""
+
+
+async def test_one_that_the_kernel_killed_for_memory_says_so(
+    rack: Rack, host: Host, runtime: ContainerRuntime
+) -> None:
+    """The limit of its control group is lowered while it runs; then it eats without end."""
+    eater = spec("trap 'exec tail /dev/zero' USR1; echo up; while :; do sleep 0.1; done")
+    await started(runtime, host, eater, "four")
+    await logged(runtime, host, "four", "up")
+    node = rack.machines[0]
+    inner = node.sh("podman inspect -f '{{.State.Pid}}' pdtui-four-g1").strip()
+    try:
+        if node.sh(MEMORY_GROUP, inner).strip() != "set":
+            pytest.skip("no control group of version 1 for memory on this machine")
+        if not node.sh("dmesg 2>/dev/null | head -n 1 || :"):
+            pytest.skip("the kernel's log cannot be read here, and podman may not hear of it")
+        node.sh("podman kill --signal USR1 pdtui-four-g1 >/dev/null")
+        ended = await until(runtime, host, "four", "exited")
+        assert ended.exit_code == 137
+        assert ended.detail == OUT_OF_MEMORY
+    finally:
+        await runtime.stop(host, "four", 1)
+        await runtime.remove(host, "four")
+
+
 @pytest.fixture
 async def lab(rack: Rack, tmp_path: Path) -> AsyncIterator[RackLab]:
     lab = RackLab(tmp_path, rack)
@@ -214,3 +248,33 @@ async def test_a_group_of_containers_serves_heals_and_leaves_nothing(
     for machine in rack.machines:
         assert machine.sh("podman ps -aq") == ""
         assert "vllm" not in machine.sh("ps -eo args")
+
+
+async def test_containers_are_found_again_after_the_store_is_lost(lab: RackLab, rack: Rack) -> None:
+    """The same containers under the same pids and generations, none started, none ended."""
+    document = deployment(lab.model, image=IMAGE)
+    roles = document["spec"]["roles"]
+    roles["router"] = {"image": IMAGE, "placement": [{"host": "pod1"}]}
+    roles["prefill"]["placement"] = [{"host": "pod1"}]
+    roles["decode"]["placement"] = [{"host": "pod2"}]
+    await lab.asked(lambda c: c.apply(document))
+    before = await lab.until("chat", serving(1, 1), seconds=90)
+    ids = [m.sh("podman ps -q --no-trunc | sort") for m in rack.machines]
+    await lab.stop_backend()
+    lose_store(lab)
+    await lab.add_hosts()
+    found, unasked = await lab.asked(lambda c: c.adoptable())
+    assert unasked == {}
+    (one,) = found
+    assert (one.group, one.living) == ("chat", 3)
+    await lab.asked(lambda c: c.adopt(one.owner))
+    after = await lab.until("chat", serving(1, 1), seconds=90)
+    assert {(m.id, m.pid, m.generation) for m in after.members} == {
+        (m.id, m.pid, m.generation) for m in before.members
+    }
+    assert [m.sh("podman ps -q --no-trunc | sort") for m in rack.machines] == ids
+    await chat(after)
+    await lab.asked(lambda c: c.delete("chat"))
+    await lab.until_gone("chat", seconds=60)
+    for machine in rack.machines:
+        assert machine.sh("podman ps -aq") == ""
