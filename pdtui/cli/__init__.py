@@ -16,6 +16,7 @@ from pdtui.cli import (
     convert,
     declare,
     diagnosing,
+    export,
     groups,
     history,
     hosts,
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 groups.add_to(app)
 declare.add_to(app)
+export.add_to(app)
 wait.add_to(app)
 history.add_to(app)
 adopt.add_to(app)

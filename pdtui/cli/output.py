@@ -47,6 +47,11 @@ def wide() -> bool:
     return _shape.get() == "wide"
 
 
+def wants_yaml() -> bool:
+    """Whether YAML was asked for by name."""
+    return _shape.get() == "yaml"
+
+
 def shaped(command: Callable[..., Any]) -> Callable[..., Any]:
     """A command with `json` as one that takes `--output` too; any other command as it is."""
     signature = inspect.signature(command, eval_str=True)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.domain.yamlread import MOST_DEPTH, Mistake, read_all, read_one
@@ -81,6 +81,7 @@ def test_a_shared_part_with_a_merge_may_be_written_twice() -> None:
     assert read_one(text)["z"] == [{"a": 1, "b": 3}] * 2
 
 
+@settings(deadline=None)
 @given(PLAIN)
 def test_what_is_written_is_read_back(value: Any) -> None:
     for dumped in (dump(value), json.dumps(value)):
@@ -88,6 +89,7 @@ def test_what_is_written_is_read_back(value: Any) -> None:
         assert [(d.mistake, d.data) for d in found] == ([] if value is None else [(None, value)])
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab:-[]{}&*!|>'\"%#?,\n \t\\0=<~.", max_size=60) | st.text(max_size=60))
 def test_no_text_breaks_the_reader(text: str) -> None:
     for document in read_all(text):

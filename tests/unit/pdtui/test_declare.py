@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.domain.kinds import parse
@@ -127,6 +127,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(DOCUMENTS)
 def test_a_document_survives_every_round_trip(document: dict[str, Any]) -> None:
     meant = parse(document)
