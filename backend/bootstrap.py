@@ -12,6 +12,7 @@ from backend.adapters.models import ModelReader
 from backend.adapters.recipes import builtin_path, load_catalogue
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.mode import Catalogue
+from backend.observe.canary import Canaries
 from backend.observe.doctor import Doctor
 from backend.observe.effectiveness import Effectiveness
 from backend.observe.health import HealthWatch
@@ -21,6 +22,7 @@ from backend.observe.registry import RegistryWatch
 from backend.paths import Paths
 from backend.reconcile.reconciler import Reconciler
 from backend.reconcile.world import World
+from backend.services.alarm import Alarm
 from backend.services.backend import Backend, Settings
 from backend.services.bus import Bus
 from backend.services.caches import Caches
@@ -64,9 +66,11 @@ async def build(paths: Paths, settings: Settings | None = None) -> AsyncIterator
             stack.push_async_callback(watch.close)
         stack.push_async_callback(backend.reconciler.close)
         stack.push_async_callback(backend.pictures.close)
+        stack.push_async_callback(backend.watching.close)
         await backend.groups.refresh_revisions()
         await backend.reconciler.start()
         backend.pictures.start()
+        backend.watching.start()
         log.info("backend %s watches %d groups on %d hosts", store.id, len(store.groups),
                  len(store.hosts))  # fmt: skip
         yield backend
@@ -106,7 +110,14 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
     world = _world(settings, store, pool, http, catalogue, hooks)
     reconciler = Reconciler(world)
     bus = Bus()
-    watching = Watching(store, Effectiveness(store, world.metrics, catalogue, hooks.seen))
+    watching = Watching(
+        store,
+        Effectiveness(store, world.metrics, catalogue, hooks.seen),
+        Canaries(
+            store, http, world.metrics, world.runtime, catalogue, hooks.seen, settings.canary_pace
+        ),
+        Alarm(store, hooks.seen, settings.alert_hook),
+    )
     pictures = Pictures(reconciler, bus, watching)
     groups = Groups(reconciler, pictures, Checking(world, world.models))
     hooks.backend = Backend(

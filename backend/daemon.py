@@ -30,6 +30,7 @@ from backend.domain.errors import Invalid, PdError, Refused
 from backend.domain.host import DEFAULT_PORTS
 from backend.listening import Tcp, config, listen, listen_tcp, renew
 from backend.logsetup import log_to
+from backend.observe.canary import CanaryPace
 from backend.observe.metrics import MetricsPace
 from backend.paths import Paths
 from backend.reconcile.world import Defaults
@@ -38,6 +39,8 @@ from backend.systemd import Notifier
 from backend.takeover import ownership
 
 log = logging.getLogger(__name__)
+
+LEAST_SCRAPE_S = 0.2
 
 
 class _Server(uvicorn.Server):
@@ -134,12 +137,21 @@ def timers(env: Mapping[str, str]) -> Timers:
     return Timers(**_seconds(Timers, env, "PDTUI_"))
 
 
-def paces(env: Mapping[str, str]) -> MetricsPace:
-    """How often metrics are read, as the environment sets it: `PDTUI_METRICS_EVERY_S=10`.
+def paces(env: Mapping[str, str]) -> tuple[MetricsPace, CanaryPace]:
+    """How often metrics are read and canaries run, as the environment sets it:
+    `PDTUI_METRICS_EVERY_S=10`, `PDTUI_CANARY_EVERY_S=0` for never.
 
     Raises Invalid as `timers` does.
     """
-    return MetricsPace(**_seconds(MetricsPace, env, "PDTUI_METRICS_"))
+    metrics = MetricsPace(**_seconds(MetricsPace, env, "PDTUI_METRICS_"))
+    if metrics.every_s < LEAST_SCRAPE_S:
+        raise Invalid.of(
+            "settings.metrics",
+            f"PDTUI_METRICS_EVERY_S is {metrics.every_s:g}; it must be {LEAST_SCRAPE_S:g} or more.",
+            values={"value": metrics.every_s, "least": LEAST_SCRAPE_S},
+            remedy="Give seconds, for example 5.",
+        )
+    return metrics, CanaryPace(**_seconds(CanaryPace, env, "PDTUI_CANARY_"))
 
 
 def _seconds(kind: type[Any], env: Mapping[str, str], prefix: str) -> dict[str, float]:
@@ -182,11 +194,14 @@ def run(
         with ownership(paths, version=version(), takeover=False if embedded else takeover):
             log_to(paths.log)
             defaults = Defaults(ports or DEFAULT_PORTS, kv_transfer_ifname)
+            metrics, canary = paces(os.environ)
             settings = Settings(
                 embedded=embedded,
                 defaults=defaults,
                 timers=timers(os.environ),
-                metrics_pace=paces(os.environ),
+                metrics_pace=metrics,
+                canary_pace=canary,
+                alert_hook=os.environ.get("PDTUI_ALERT_HOOK", ""),
             )
             asyncio.run(serve(paths, settings, tcp, notifier))
     except PdError as error:

@@ -1,4 +1,4 @@
-"""Metrics of groups and members, as figures over time."""
+"""What is watched: figures over time, canaries, alerts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from backend.api.deps import TheBackend
-from backend.domain.watch_views import GroupMetrics, MemberMetrics
+from backend.domain.watch_views import AlertView, CanaryView, GroupMetrics, MemberMetrics
 
-router = APIRouter(prefix="/metrics", tags=["watching"])
+router = APIRouter(tags=["watching"])
 
 Window = Annotated[float, Query(gt=0, le=3600, description="seconds back from now")]
 Points = Annotated[int, Query(ge=1, le=720, description="most points of each figure")]
 
 
-@router.get("/groups/{name}")
+@router.get("/metrics/groups/{name}")
 async def of_group(
     name: str, backend: TheBackend, window: Window = 900, points: Points = 120
 ) -> GroupMetrics:
@@ -24,10 +24,29 @@ async def of_group(
     return backend.watching.effectiveness.history(name, window, points)
 
 
-@router.get("/members/{instance}")
+@router.get("/metrics/members/{instance}")
 async def of_member(
     instance: str, backend: TheBackend, window: Window = 900, points: Points = 120
 ) -> MemberMetrics:
     """The figures of one member or router, and the newest value of every series."""
     found = backend.watching.instance(instance)
     return backend.watching.effectiveness.member(found, window, points, raw=True)
+
+
+@router.get("/groups/{name}/canary")
+async def last_canary(name: str, backend: TheBackend) -> CanaryView | None:
+    """The group's last canary; null before the first."""
+    return backend.pictures.group(name).canary
+
+
+@router.post("/groups/{name}/canary")
+async def run_canary(name: str, backend: TheBackend) -> CanaryView:
+    """Send one small request through every pair and the router, now; the answer waits for all."""
+    backend.pictures.group(name)
+    return await backend.watching.canary(name)
+
+
+@router.get("/alerts")
+async def alerts(backend: TheBackend) -> list[AlertView]:
+    """Every alert that stands, the oldest first."""
+    return list(backend.watching.alerts())

@@ -109,12 +109,16 @@ class ConnectorExtra(_Strict):
 
 
 class Disaggregation(_Strict):
-    """The PD recipe and its settings; `allow` names overridable rules let through on purpose."""
+    """The PD recipe and its settings; `allow` names overridable rules let through on purpose.
+
+    `canary` false: the group is tried only when somebody asks for it.
+    """
 
     mode: str
     kv_load_failure_policy: Literal["fail", "recompute"] = "fail"
     connector_extra: ConnectorExtra = Field(default_factory=ConnectorExtra)
     allow: list[str] = Field(default_factory=list)
+    canary: bool = True
 
 
 class Spec(_Strict):

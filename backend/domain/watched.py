@@ -7,7 +7,7 @@ from typing import Protocol
 
 from backend.domain.effect import BAD
 from backend.domain.views import GroupView, Mark, MemberView
-from backend.domain.watch_views import EffectView
+from backend.domain.watch_views import CanaryView, EffectView
 
 
 class Traffic(Protocol):
@@ -23,7 +23,7 @@ class Traffic(Protocol):
     def group(self) -> EffectView | None: ...
 
 
-def dressed(view: GroupView, traffic: Traffic) -> GroupView:
+def dressed(view: GroupView, traffic: Traffic, canary: CanaryView | None = None) -> GroupView:
     """The view, its members and its marks with what is known of its traffic."""
     members = tuple(_member(m, traffic) for m in view.members)
     marks = view.marks
@@ -31,7 +31,11 @@ def dressed(view: GroupView, traffic: Traffic) -> GroupView:
     if found is not None and found.verdict in (*BAD, "partial"):
         level = "error" if found.verdict in BAD else "warning"
         marks = (*marks, Mark(id="effect", text=_sentence(found.text), level=level))
-    return view.model_copy(update={"members": members, "marks": marks, "effect": found})
+    if canary is not None and not canary.ok and not canary.running:
+        marks = (*marks, Mark(id="canary", text=f"The canary fails: {canary.note}", level="error"))
+    return view.model_copy(
+        update={"members": members, "marks": marks, "effect": found, "canary": canary}
+    )
 
 
 def _member(view: MemberView, traffic: Traffic) -> MemberView:

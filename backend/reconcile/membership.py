@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 
 import httpx
 
 from backend.domain import acts
+from backend.domain.canary import served_by
 from backend.domain.decide import registry_agrees
 from backend.domain.errors import Conflict, RemoteFailed
 from backend.domain.group import Instance, PeerRecord
@@ -19,11 +19,6 @@ from backend.reconcile import crash
 from backend.reconcile.living import as_peer, peers
 from backend.reconcile.world import World
 from backend.store.store import Intent
-
-PAIR = re.compile(
-    r"___prefill_addr_(?P<prefill>\S+?:\d+)___decode_addr_(?P<decode>\S+?:\d+)(?:_|$)"
-)
-"""How a vLLM router names the pair that serves a request, in the request's id."""
 
 FIRST_REQUEST_TIMEOUT_S = 60.0
 """A cold engine may compile kernels on its first request."""
@@ -168,12 +163,6 @@ async def _ask(w: World, router: Instance, host: Host, model: str) -> str:
         return served_by(str(data["id"])) if data["choices"] else ""
     except (ValueError, KeyError, TypeError) as error:
         raise _unanswered(router, f"not a completion: {answer.text[:200]}") from error
-
-
-def served_by(response_id: str) -> str:
-    """The pair in a response id of a vLLM router, `P -> D`, empty when the id names none."""
-    found = PAIR.search(response_id)
-    return f"{found['prefill']} -> {found['decode']}" if found else ""
 
 
 def _unanswered(router: Instance, why: str) -> RemoteFailed:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from backend.domain.decide import Timers
+from backend.observe.canary import CanaryPace
 from backend.observe.health import HealthPace
 from backend.observe.hosts import Pace
 from backend.observe.metrics import MetricsPace
@@ -26,7 +27,8 @@ from backend.store.store import Store
 
 @dataclass(frozen=True)
 class Settings:
-    """What a backend may be told. `embedded`: it lives for one console and ends with it."""
+    """What a backend may be told. `embedded`: it lives for one console and ends with it;
+    `alert_hook` is a command line that is called with each alert."""
 
     embedded: bool = False
     defaults: Defaults = field(default_factory=Defaults)
@@ -34,6 +36,8 @@ class Settings:
     pace: Pace = field(default_factory=Pace)
     health_pace: HealthPace = field(default_factory=HealthPace)
     metrics_pace: MetricsPace = field(default_factory=MetricsPace)
+    canary_pace: CanaryPace = field(default_factory=CanaryPace)
+    alert_hook: str = ""
     connect_timeout_s: float = 10.0
 
 

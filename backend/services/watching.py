@@ -1,21 +1,36 @@
-"""What is watched of every group, put together for its view: figures, effectiveness."""
+"""What is watched of every group, put together for its view: traffic, canaries, alerts."""
 
 from __future__ import annotations
 
 from backend.domain.errors import NotFound
 from backend.domain.group import Instance
 from backend.domain.views import GroupView
+from backend.domain.watch_views import AlertView, CanaryView
 from backend.domain.watched import dressed
+from backend.observe.canary import Canaries
 from backend.observe.effectiveness import Effectiveness
+from backend.services.alarm import Alarm
 from backend.store.store import Store
 
 
 class Watching:
     """The watches' findings, by group."""
 
-    def __init__(self, store: Store, effectiveness: Effectiveness) -> None:
+    def __init__(
+        self, store: Store, effectiveness: Effectiveness, canaries: Canaries, alarm: Alarm
+    ) -> None:
         self._store = store
-        self.effectiveness = effectiveness
+        self.effectiveness, self.canaries, self.alarm = effectiveness, canaries, alarm
+
+    def start(self) -> None:
+        """Begin to run canaries that are due, and to send alerts out."""
+        self.canaries.start()
+        self.alarm.start()
+
+    async def close(self) -> None:
+        """End both."""
+        await self.canaries.close()
+        await self.alarm.close()
 
     def instance(self, key: str) -> Instance:
         """The instance of that id. Raises NotFound."""
@@ -30,5 +45,15 @@ class Watching:
         return found
 
     def dress(self, view: GroupView) -> GroupView:
-        """The view with what is known of its traffic."""
-        return dressed(view, self.effectiveness.known(view.name))
+        """The view with what is known of its traffic, and the alerts that stand."""
+        name = view.name
+        whole = dressed(view, self.effectiveness.known(name), self.canaries.view(name))
+        return whole.model_copy(update={"alerts": self.alarm.raised(whole)})
+
+    async def canary(self, group: str) -> CanaryView:
+        """Try every pair of a group now. Raises Conflict when there is nothing to try."""
+        return await self.canaries.run(group)
+
+    def alerts(self) -> tuple[AlertView, ...]:
+        """Every alert that stands, the oldest first."""
+        return self.alarm.standing()

@@ -1,8 +1,9 @@
-"""Commands on what is watched: top, metrics."""
+"""Commands on what is watched: top, metrics, canary, alerts."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,7 @@ from pdtui.cli.common import ask, guarded, print_json, print_table
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
     from backend.domain.views import GroupView, MemberView
-    from backend.domain.watch_views import MemberMetrics
+    from backend.domain.watch_views import CanaryView, MemberMetrics, PairView
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FIRST_PAGE_S = 8.0
@@ -28,7 +29,7 @@ HEADER = (
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (top, metrics):
+    for command in (top, metrics, canary, alerts):
         app.command()(command)
 
 
@@ -177,3 +178,82 @@ def spark(values: Sequence[float | None]) -> str:
         return ""
     scale = len(SPARKS) - 1
     return "".join(" " if v is None else SPARKS[round(max(0.0, v) / most * scale)] for v in values)
+
+
+@guarded
+def canary(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The deployment.")],
+    json: Json = False,
+) -> None:
+    """Send one small request through every prefill and decode, and one through the router.
+
+    Exit code 1 when a pair does not answer, answers wrongly, or moves no KV.
+    """
+
+    async def question(client: HttpClient) -> CanaryView:
+        from pdtui.cli.groups import settled
+
+        await settled(client)
+        return await client.canary(name)
+
+    run = ask(context.obj, question)
+    if json:
+        print_json(run)
+    else:
+        _matrix(run)
+    if not run.ok:
+        raise typer.Exit(1)
+
+
+def _matrix(run: CanaryView) -> None:
+    """Prefills down, decodes across, then what is wrong."""
+    decodes = sorted({p.decode for p in run.pairs})
+    cells = {(p.prefill, p.decode): p for p in run.pairs}
+    rows = [
+        (prefill, *(_cell(cells.get((prefill, d))) for d in decodes))
+        for prefill in sorted({p.prefill for p in run.pairs})
+    ]
+    if rows:
+        print_table(("PREFILL \\ DECODE", *decodes), rows)
+    if run.router is not None:
+        typer.echo(f"router: {_cell(run.router)}: {run.router.text}")
+    for pair in run.pairs:
+        if pair.verdict not in ("ok", "unknown"):
+            typer.echo(f"{pair.prefill} -> {pair.decode}: {pair.text}")
+    if run.left_out:
+        typer.echo(f"{run.left_out} pairs were left out")
+    said = "" if run.ok else f": {run.note}"
+    typer.echo(f"{'well' if run.ok else 'fails'} within {run.seconds:.1f} s{said}")
+
+
+def _cell(pair: PairView | None) -> str:
+    if pair is None:
+        return "-"
+    proof = " moved" if pair.moved else ""
+    return f"{pair.verdict}{proof} {pair.seconds:.2f}s"
+
+
+@guarded
+def alerts(context: typer.Context, json: Json = False) -> None:
+    """List what somebody should look at now. Exit code 1 when there is anything."""
+
+    async def question(client: HttpClient):  # type: ignore[no-untyped-def]
+        from pdtui.cli.groups import settled
+
+        await settled(client)
+        return await client.alerts()
+
+    found = ask(context.obj, question)
+    if json:
+        print_json(found)
+    elif not found:
+        typer.echo("no alerts")
+    else:
+        rows = []
+        for a in found:
+            when = datetime.datetime.fromtimestamp(a.since, tz=datetime.UTC).astimezone()
+            rows.append((f"{when:%m-%d %H:%M:%S}", a.level, a.kind, a.group or "-", a.text))
+        print_table(("SINCE", "LEVEL", "KIND", "GROUP", "WHAT"), rows)
+    if found:
+        raise typer.Exit(1)

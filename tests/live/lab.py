@@ -53,7 +53,7 @@ class Lab:
         self._sandbox: asyncio.subprocess.Process | None = None
         self._daemon: asyncio.subprocess.Process | None = None
         self._client: HttpClient | None = None
-        self.env: dict[str, str] = {}
+        self.env = {"PDTUI_CANARY_FORMED": "0", "PDTUI_CANARY_EVERY_S": "0"}
         self.deaths = 0
         self.watch = Watch(root)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,6 +21,12 @@ from tests.live.lab import Lab, deployment, serving
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 PACE = {"PDTUI_METRICS_EVERY_S": "1"}
+CANARY = {
+    **PACE,
+    "PDTUI_CANARY_FORMED": "1",
+    "PDTUI_CANARY_EVERY_S": "2",
+    "PDTUI_CANARY_FAILING_S": "2",
+}
 
 
 async def switch(member: MemberView, **switches: Any) -> None:
@@ -100,3 +109,119 @@ async def test_effectiveness_is_measured_and_a_prefill_that_answers_500_is_named
     assert newest.raw["tokens_external"] > 0
     (router,) = members(formed, "router")
     assert max(v or 0 for v in by_id[router.id].series["requests"]) > 0
+
+
+def failing(group: GroupView, words: str) -> bool:
+    """Whether the last finished canary fails with these words."""
+    run = group.canary
+    return run is not None and not run.running and not run.ok and words in run.note
+
+
+def well(group: GroupView) -> bool:
+    run = group.canary
+    return run is not None and not run.running and run.ok and bool(run.pairs)
+
+
+def kinds(group: GroupView) -> set[tuple[str, str]]:
+    return {(a.kind, a.instance) for a in group.alerts}
+
+
+async def test_a_canary_tries_every_pair_and_names_what_health_pages_hide(lab: Lab) -> None:
+    """No request comes from anybody else: an idle group is known to work, or not to."""
+    lab.env |= CANARY
+    await lab.add_hosts()
+    await lab.asked(lambda c: c.apply(deployment(lab.model, prefill=2, decode=2)))
+    await lab.until("chat", serving(2, 2))
+    group = await lab.until("chat", well, 60)
+    assert group.canary is not None
+    assert group.canary.router is not None
+    pairs = {(p.prefill, p.decode): p for p in group.canary.pairs}
+    prefills, decodes = (sorted(m.id for m in members(group, r)) for r in ("prefill", "decode"))
+    assert sorted(pairs) == [(p, d) for p in prefills for d in decodes]
+    assert all(p.verdict == "ok" and p.moved for p in pairs.values())
+    assert group.canary.router.verdict == "ok"
+    first, _ = members(group, "prefill")
+    cut, _ = members(group, "decode")
+
+    await switch(first, stale_engine=True)
+    seen = await found(lab, "a stale engine id", lambda g: failing(g, "engine ID mismatch"))
+    assert seen.canary is not None
+    assert seen.canary.note.startswith(f"{first.id}: ")
+    assert ("canary", "") in kinds(seen)
+    await switch(first, stale_engine=False)
+    await lab.until("chat", lambda g: well(g) and not g.alerts, 60)
+
+    await switch(cut, cut_off=True, handshake_timeout=0.5)
+    seen = await found(lab, "a one-way partition", lambda g: failing(g, "its log says"))
+    assert seen.canary is not None
+    assert seen.canary.note.startswith(f"{cut.id}: decode: HTTP 500")
+    assert {p.verdict for p in seen.canary.pairs if p.decode != cut.id} == {"ok"}
+    assert {m.state for m in seen.members} == {"ready"}
+    await switch(cut, cut_off=False)
+    await lab.until("chat", well, 60)
+
+    await switch(first, fail="500")
+    seen = await found(lab, "an idle prefill that answers 500", lambda g: failing(g, "HTTP 500"))
+    assert seen.canary is not None
+    assert seen.canary.note.startswith(f"{first.id}: prefill: HTTP 500")
+    await switch(first, fail="")
+    await lab.until("chat", well, 60)
+
+    await switch(first, corrupt_kv=True)
+    await found(lab, "wrong KV", lambda g: failing(g, "the answers differ"))
+    await switch(first, corrupt_kv=False)
+    await lab.until("chat", well, 60)
+    history = await lab.asked(lambda c: c.events("chat"))
+    assert {"canary", "canary_failed", "alert", "alert_over"} <= {e.kind for e in history}
+
+
+async def test_an_idle_member_that_hangs_or_dies_is_an_alert_and_calls_the_hook(lab: Lab) -> None:
+    hook, told = lab.root / "hook", lab.root / "told"
+    hook.write_text(f"#!/bin/sh\ncat >> {told}; echo >> {told}\n")
+    hook.chmod(0o755)
+    lab.env |= PACE | {"PDTUI_ALERT_HOOK": str(hook)}
+    await lab.add_hosts()
+    await lab.asked(lambda c: c.apply(deployment(lab.model)))
+    formed = await lab.until("chat", serving(1, 1))
+    (decode,) = members(formed, "decode")
+    os.kill(decode.pid, signal.SIGSTOP)
+    try:
+        await found(
+            lab, "an idle member that hangs", lambda g: ("member_dead", decode.id) in kinds(g)
+        )
+    finally:
+        os.kill(decode.pid, signal.SIGCONT)
+    await lab.until("chat", lambda g: serving(1, 1)(g) and not g.alerts)
+    os.kill(decode.pid, signal.SIGKILL)
+    await found(lab, "a dead idle member", lambda g: ("member_dead", decode.id) in kinds(g))
+    await lab.until("chat", lambda g: serving(1, 1)(g) and not g.alerts)
+    assert await lab.asked(lambda c: c.alerts()) == ()
+    async with asyncio.timeout(30):
+        while told.read_text().count("\n") < 4 if told.exists() else True:
+            await asyncio.sleep(0.05)
+    rows = [json.loads(line) for line in told.read_text().splitlines()]
+    assert [r["what"] for r in rows] == ["raised", "over"] * 2
+    assert {(r["kind"], r["instance"]) for r in rows} == {("member_dead", decode.id)}
+
+
+@pytest.mark.parametrize(
+    ("mode", "engine", "parameters"),
+    [
+        ("vllm-mooncake", "vllm", ("--max-model-len", "8192")),
+        ("sglang-nixl", "sglang", ("--context-length", "8192")),
+    ],
+)
+async def test_pairs_of_every_protocol_are_tried(
+    lab: Lab, mode: str, engine: str, parameters: tuple[str, ...]
+) -> None:
+    await lab.add_hosts()
+    document = deployment(lab.model, mode=mode, engine=engine, parameters=parameters, decode=2)
+    await lab.asked(lambda c: c.apply(document))
+    await lab.until("chat", serving(1, 2))
+    run = await lab.asked(lambda c: c.canary("chat"))
+    assert run.ok, run
+    assert [p.verdict for p in run.pairs] == ["ok", "ok"]
+    assert run.router is not None
+    assert run.router.verdict == "ok"
+    if engine == "vllm":
+        assert all(p.moved for p in run.pairs)

@@ -18,6 +18,9 @@ from backend.sandbox.engine.sglang_metrics import SglangMetrics
 from backend.sandbox.engine.switches import Switches
 
 _REPORT_S = 10.0
+_EARLIER = "0c0ffee0-0000-4000-8000-000000000000"
+_NOWHERE = "192.0.2.1"
+"""An address that no host has (RFC 5737)."""
 
 
 class EngineDead(Exception):
@@ -175,6 +178,8 @@ class Engine:
             result = await self._ask(order)
             self._count_prompt(request, result["cached"], external=0)
             request.offered = result.get("params")
+            if self.switches.stale_engine and request.offered:
+                request.offered |= {"remote_engine_id": _EARLIER}
         request.cached = result["cached"]
         self.metrics.prefill_time.observe(time.perf_counter() - began)
         return bytes.fromhex(result["state"])
@@ -184,7 +189,8 @@ class Engine:
         m = self.metrics
         order = {
             "op": "load", "request": request.id, "tokens": request.tokens,
-            "params": request.params, "timeout": self.switches.handshake_timeout,
+            "params": request.params | ({"remote_host": _NOWHERE} if self.switches.cut_off else {}),
+            "timeout": self.switches.handshake_timeout,
         }  # fmt: skip
         result = await self._ask(order)
         if result.get("invalid"):

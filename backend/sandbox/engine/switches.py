@@ -39,6 +39,8 @@ class Switches:
     stale_metrics      /metrics shows what it showed when this was switched on
     corrupt_kv         hand out wrong KV bytes
     drop_kv            forget the KV of a prompt at once, as if its lease had run out
+    stale_engine       prefill hands out the engine id of an earlier life of its own
+    cut_off            decode's calls to prefill's side channel go nowhere
     handshake_timeout  how long decode waits for prefill's side channel
     without            name of a connector whose library is not installed; read at the start
     """
@@ -56,6 +58,8 @@ class Switches:
     stale_metrics: bool = False
     corrupt_kv: bool = False
     drop_kv: bool = False
+    stale_engine: bool = False
+    cut_off: bool = False
     handshake_timeout: float = 5.0
     without: str = ""
 

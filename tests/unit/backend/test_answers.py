@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from backend.domain.canary import served_by
 from backend.observe.health import goal, in_flight
-from backend.reconcile.membership import served_by
 
 VLLM = """# HELP vllm:num_requests_running Number of requests in model execution batches.
 # TYPE vllm:num_requests_running gauge

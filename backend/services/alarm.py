@@ -1,0 +1,172 @@
+"""Alerts: which stand, since when, told as events and handed to the command that wants them.
+
+The command (`PDTUI_ALERT_HOOK`) gets one alert as JSON on its stdin, and its parts as
+`PDTUI_ALERT_*` in its environment. It may take ten seconds; two run at a time, and of a flood some
+are dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shlex
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backend.domain.alerts import alerts
+from backend.domain.views import GroupView
+from backend.domain.watch_views import AlertView
+from backend.store.clock import steady
+from backend.store.store import Store, Touched
+
+log = logging.getLogger(__name__)
+
+LASTS_S = 5.0
+"""An alert whose cause is gone for so long is over: a cause that comes and goes is one alert."""
+HOOK_TIMEOUT_S = 10.0
+HOOKS_AT_ONCE = 2
+MOST_WAITING = 100
+LOOK_S = 1.0
+
+
+@dataclass
+class _Standing:
+    view: AlertView
+    gone_since: float | None = None
+
+
+class Alarm:
+    """Every alert that stands. `raised(view)` is called whenever a group's view is made."""
+
+    def __init__(
+        self,
+        store: Store,
+        on_change: Callable[[str], None],
+        hook: str = "",
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._store, self._on_change, self._hook = store, on_change, shlex.split(hook)
+        self._clock = clock or steady()
+        self._standing: dict[str, _Standing] = {}
+        self._wedged: set[str] = set()
+        self._news: deque[tuple[str, AlertView]] = deque(maxlen=MOST_WAITING)
+        self._hooks: set[asyncio.Task[None]] = set()
+        self._slots = asyncio.Semaphore(HOOKS_AT_ONCE)
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        store.listeners.append(self._on_touched)
+
+    def start(self) -> None:
+        """Begin to tell of them."""
+        self._task = asyncio.create_task(self._tell(), name="alerts")
+
+    async def close(self) -> None:
+        """Stop, and end the commands that still run."""
+        tasks = [*self._hooks, *([self._task] if self._task else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def standing(self) -> tuple[AlertView, ...]:
+        """Every alert that stands, the oldest first."""
+        return tuple(sorted((s.view for s in self._standing.values()), key=lambda a: a.since))
+
+    def raised(self, view: GroupView) -> tuple[AlertView, ...]:
+        """The alerts of a group as it is now; new ones are told of, old ones keep their time."""
+        now = self._clock()
+        self._wedged -= {m.id for m in view.members if m.state == "ready"}
+        found = {a.id: a for a in alerts(view, frozenset(self._wedged))}
+        for key, alert in found.items():
+            known = self._standing.get(key)
+            since = known.view.since if known else now
+            fresh = alert.model_copy(update={"since": since})
+            self._standing[key] = _Standing(fresh)
+            if known is None:
+                self._news.append(("raised", fresh))
+                self._wake.set()
+        for key, known in list(self._standing.items()):
+            if known.view.group != view.name or key in found:
+                continue
+            known.gone_since = known.gone_since or now
+            if now - known.gone_since >= LASTS_S:
+                self._end(key)
+        mine = [s.view for s in self._standing.values() if s.view.group == view.name]
+        return tuple(sorted(mine, key=lambda a: (a.since, a.id)))
+
+    def _end(self, key: str) -> None:
+        ended = self._standing.pop(key)
+        self._news.append(("over", ended.view))
+        self._wake.set()
+
+    def _on_touched(self, touched: Touched) -> None:
+        self._wedged |= {e.instance for e in touched.events if e.kind == "wedged"}
+
+    async def _tell(self) -> None:
+        while True:
+            self._look_again()
+            self._wake.clear()
+            while self._news:
+                await self._told(*self._news.popleft())
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    def _look_again(self) -> None:
+        """Have the views made anew on which an alert only waits for its end."""
+        for known in list(self._standing.values()):
+            if known.view.group not in self._store.groups:
+                self._end(known.view.id)
+            elif known.gone_since is not None:
+                self._on_change(known.view.group)
+
+    async def _told(self, what: str, alert: AlertView) -> None:
+        about = {"group": alert.group, "instance": alert.instance, "host": alert.host}
+        over = what == "over"
+        async with self._store.write() as tx:
+            if over:
+                lasted = self._clock() - alert.since
+                tx.event("alert_over", f"over after {lasted:.0f} s: {alert.text}", **about)
+            else:
+                tx.event("alert", alert.text, level=alert.level, **about)
+        if self._hook:
+            task = asyncio.create_task(self._call(what, alert), name=f"alert hook {alert.id}")
+            self._hooks.add(task)
+            task.add_done_callback(self._hooks.discard)
+            if len(self._hooks) > MOST_WAITING:
+                log.warning("too many alerts for the hook: %s is not handed to it", alert.id)
+                task.cancel()
+
+    async def _call(self, what: str, alert: AlertView) -> None:
+        body = {"what": what, **alert.model_dump(mode="json")}
+        env = {f"PDTUI_ALERT_{k.upper()}": str(v) for k, v in body.items()}
+        async with self._slots:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *self._hook,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=asyncio.subprocess.PIPE,
+                    env={**os.environ, **env},
+                    start_new_session=True,
+                )
+            except OSError as error:
+                log.warning("the alert hook cannot be started: %s", error)
+                return
+            try:
+                async with asyncio.timeout(HOOK_TIMEOUT_S):
+                    _, said = await process.communicate(json.dumps(body).encode())
+            except TimeoutError:
+                log.warning("the alert hook took over %.0f s and is ended", HOOK_TIMEOUT_S)
+                return
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+            if process.returncode:
+                words = said.decode("utf-8", "replace").strip()[-200:]
+                log.warning("the alert hook ended with %d: %s", process.returncode, words)
