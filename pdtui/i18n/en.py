@@ -9,6 +9,7 @@ from pdtui.i18n.en_hosts import TEXT as _HOSTS
 from pdtui.i18n.en_insight import TEXT as _INSIGHT
 from pdtui.i18n.en_more import TEXT as _MORE
 from pdtui.i18n.en_site import TEXT as _SITE
+from pdtui.i18n.en_watch import TEXT as _WATCH
 
 TEXT: dict[str, str] = {
     **_CLI,
@@ -18,6 +19,7 @@ TEXT: dict[str, str] = {
     **_INSIGHT,
     **_MORE,
     **_SITE,
+    **_WATCH,
     # areas, columns
     "area.groups": "Groups",
     "area.hosts": "Hosts",

@@ -9,6 +9,7 @@ from pdtui.i18n.zh_hosts import TEXT as _HOSTS
 from pdtui.i18n.zh_insight import TEXT as _INSIGHT
 from pdtui.i18n.zh_more import TEXT as _MORE
 from pdtui.i18n.zh_site import TEXT as _SITE
+from pdtui.i18n.zh_watch import TEXT as _WATCH
 
 TEXT: dict[str, str] = {
     **_CLI,
@@ -18,6 +19,7 @@ TEXT: dict[str, str] = {
     **_INSIGHT,
     **_MORE,
     **_SITE,
+    **_WATCH,
     # 区域与列
     "area.groups": "组",
     "area.hosts": "主机",

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -77,6 +78,17 @@ def members(group: GroupView, role: str) -> list[MemberView]:
     return [m for m in group.members if m.role == role]
 
 
+async def pdtui(lab: Lab, *words: str) -> tuple[int, str]:
+    """A command of the command line: its exit code and what it prints."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "pdtui", "--state-dir", str(lab.state), *words,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    async with asyncio.timeout(90):
+        said, _ = await process.communicate()
+    return process.returncode or 0, said.decode()
+
+
 async def test_effectiveness_is_measured_and_a_prefill_that_answers_500_is_named(lab: Lab) -> None:
     lab.env |= PACE
     await lab.add_hosts()
@@ -95,11 +107,26 @@ async def test_effectiveness_is_measured_and_a_prefill_that_answers_500_is_named
         )
         assert next(m for m in group.members if m.id == broken.id).state == "ready"
         assert verdict(group, sound.id) != "failing"
+        code, said = await pdtui(lab, "alerts")
+        assert code == 1
+        assert f"{broken.id}: the router sent it" in said
+        code, said = await pdtui(lab, "canary", "chat")
+        assert code == 1
+        assert "fails within" in said
+        assert f"{broken.id}: prefill: HTTP 500" in said
+        assert f"{broken.id} -> {decode.id}: prefill: HTTP 500" in said
         (mark,) = [m for m in group.marks if m.id == "effect"]
         assert mark.text.startswith(f"PD effectiveness: {broken.id}: the router sent it")
         await switch(broken, fail="")
         await lab.until("chat", lambda g: verdict(g, broken.id) == "good", 60)
 
+    code, said = await pdtui(lab, "top", "--once")
+    assert code == 0
+    assert "chat: PD good: 100 % of the prompt tokens came from prefill" in said, said
+    code, said = await pdtui(lab, "metrics", "chat", "--window", "5")
+    assert code == 0
+    assert f"{decode.id} (decode on" in said
+    assert "external_share" in said
     history = await lab.asked(lambda c: c.metrics("chat", window=300, points=50))
     by_id = {m.instance: m for m in history.members}
     shares = [v for v in by_id[decode.id].series["external_share"] if v is not None]
