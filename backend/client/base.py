@@ -30,6 +30,7 @@ from backend.domain.views import (
     SshAlias,
     VersionView,
 )
+from backend.domain.watch_views import CanaryView, GroupMetrics
 
 
 class BackendClient(ABC):
@@ -173,6 +174,14 @@ class BackendClient(ABC):
     @abstractmethod
     async def test_host(self, name: str) -> HostView:
         """Connect and look now. Raises HostKeyUnknown with the fingerprint, and its siblings."""
+
+    @abstractmethod
+    async def metrics(self, group: str, *, window: float = 900, points: int = 120) -> GroupMetrics:
+        """The figures of a group's instances over the last `window` seconds."""
+
+    @abstractmethod
+    async def canary(self, group: str) -> CanaryView:
+        """Try every pair of a group now, and wait for all of them."""
 
     @abstractmethod
     async def caches(self) -> tuple[CacheView, ...]:

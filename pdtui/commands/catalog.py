@@ -30,6 +30,8 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("diagnose", "i", "read", 0, 9, can.has_log),
         ("describe", "d", "read", 5, 8, _ALL(can.group, can.reads)),
         ("events", "e", "read", 6, 0, can.group),
+        ("watch", "w", "read", 0, 9, _ALL(can.group, can.reads)),
+        ("canary", "T", "read", 0, 0, _ALL(can.group, can.reads)),
         ("merged", "m", "read", 0, 0, _ALL(can.any_member, can.reads)),
         ("doctor", "C", "read", 0, 0, _ALL(can.group, can.reads)),
         ("history", "H", "read", 0, 0, _ALL(can.group, can.reads)),
@@ -69,6 +71,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("area.instances", ("5",), "app"),
     Command("area.caches", ("6",), "app"),
     Command("area.settings", ("7",), "app"),
+    Command("app.alerts", ("A",), "app"),
     Command("app.refresh", ("R", "f5"), "app"),
     Command("app.theme", (), "app"),
     # every table
@@ -141,6 +144,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("caches.delete", ("D",), "caches", "destroy", 5, _ALL(_CHANGES, can.unused_cache)),
     # settings
     Command("settings.change", ("E",), "settings", bar=2, why_not=can.setting),
+    # a group watched
+    Command("watch.next", ("right_square_bracket",), "watch", bar=1),
+    Command("watch.previous", ("left_square_bracket",), "watch", bar=2),
+    Command("watch.canary", ("T",), "watch", bar=3, why_not=_ALL(can.group, can.reads)),
     # text views
     *_moves("text", (
         ("down", ("down", "j"), "scroll_down"),

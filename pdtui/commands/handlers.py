@@ -14,6 +14,8 @@ from pdtui.commands.model import Context
 from pdtui.commands.more_handlers import GROUP as _MORE_GROUP
 from pdtui.commands.more_handlers import MORE
 from pdtui.commands.site_handlers import SITE, or_bulk
+from pdtui.commands.watch_handlers import GROUP as _WATCH_GROUP
+from pdtui.commands.watch_handlers import WATCH
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present import detail, plans
@@ -323,6 +325,7 @@ _GROUP: dict[str, Handler] = {
     "new": new_deployment,
     "edit": edit_deployment,
     **_MORE_GROUP,
+    **_WATCH_GROUP,
     **_GROUP_DOCTOR,
     **_INSIGHT_GROUP,
     "scale": scale,
@@ -342,6 +345,7 @@ _GROUP: dict[str, Handler] = {
 HANDLERS: dict[str, Handler] = {
     **FORM,
     **MORE,
+    **WATCH,
     **SITE,
     **HOSTS,
     **INSIGHT,

@@ -36,6 +36,7 @@ Scope = Literal[
     "settings",
     "doctor",
     "ports",
+    "watch",
 ]
 Effect = Literal["read", "change", "destroy"]
 

@@ -21,7 +21,7 @@ TEXT: dict[str, str] = {
     "watch.title": "watch",
     "watch.members": "PD effectiveness",
     "watch.canary": "Canary",
-    "watch.canary.none": "no canary has run yet; C runs one",
+    "watch.canary.none": "no canary has run yet; T runs one",
     "watch.canary.running": "a canary is under way",
     "watch.canary.well": "well, {seconds} s, {ago} ago ({why})",
     "watch.canary.fails": "fails, {ago} ago ({why}): {note}",

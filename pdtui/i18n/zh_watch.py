@@ -21,7 +21,7 @@ TEXT: dict[str, str] = {
     "watch.title": "监控",
     "watch.members": "PD 有效性",
     "watch.canary": "探针请求",
-    "watch.canary.none": "尚未发送过探针请求；按 C 发送",
+    "watch.canary.none": "尚未发送过探针请求；按 T 发送",
     "watch.canary.running": "正在发送探针请求",
     "watch.canary.well": "正常，{seconds} 秒，{ago} 前（{why}）",
     "watch.canary.fails": "失败，{ago} 前（{why}）：{note}",

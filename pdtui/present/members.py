@@ -10,6 +10,7 @@ from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line
 from pdtui.present.groups import ROLE_ORDER
 from pdtui.present.numbers import NONE, age, chip, runs, since
 from pdtui.present.status import glyphs, member_look
+from pdtui.present.watch import effect_cell
 
 if TYPE_CHECKING:
     from backend.domain.views import GroupView, MemberView, RoleCount
@@ -27,6 +28,7 @@ def columns() -> tuple[Column, ...]:
         Column("accelerators", tr("col.accelerators"), priority=2, least=5, most=22),
         Column("ports", tr("col.ports"), priority=5, least=5, most=20),
         Column("generation", tr("col.generation"), priority=1, least=3, most=5, align="right"),
+        Column("effect", tr("col.effect"), priority=2, least=8, most=17),
         Column("router", tr("col.in_router"), priority=3, least=6, most=7),
         Column("pid", tr("col.pid"), priority=7, least=5, most=8, align="right"),
         Column("age", tr("col.age"), priority=6, least=5, most=6, align="right"),
@@ -129,6 +131,7 @@ def _row(member: MemberView, now: float) -> Row:
             Cell.of(accelerators(member)),
             Cell.of(ports(member)),
             Cell.of(member.generation, "warn" if member.failures else "text"),
+            effect_cell(member),
             Cell(in_router(member)),
             Cell.of(member.pid or NONE, "dim"),
             Cell.of(since(now, member.since), "dim"),

@@ -201,6 +201,10 @@ class ConsoleScreen(Screen[None]):
             )
         )
         spans.append(Span(f"  {counts}", "dim"))
+        standing = sum(len(g.alerts) for g in store.groups.values())
+        if standing:
+            said = count(standing, tr("alerts.one"), tr("alerts.many"))
+            spans.append(Span(f"  {marks.warn} {said}", "bad"))
         return (*spans, *self.facts_here())
 
     def facts_here(self) -> Line:

@@ -118,7 +118,7 @@ async def test_effectiveness_is_measured_and_a_prefill_that_answers_500_is_named
         (mark,) = [m for m in group.marks if m.id == "effect"]
         assert mark.text.startswith(f"PD effectiveness: {broken.id}: the router sent it")
         await switch(broken, fail="")
-        await lab.until("chat", lambda g: verdict(g, broken.id) == "good", 60)
+        await lab.until("chat", lambda g: g.effect is not None and g.effect.verdict == "good", 60)
 
     code, said = await pdtui(lab, "top", "--once")
     assert code == 0

@@ -31,6 +31,7 @@ from backend.domain.views import (
     SshAlias,
     VersionView,
 )
+from backend.domain.watch_views import CanaryView, GroupMetrics
 
 
 class FakeClient(BackendClient):
@@ -59,6 +60,8 @@ class FakeClient(BackendClient):
         self.choices: tuple[CacheChoice, ...] = ()
         self.versions: tuple[VersionView, ...] = ()
         self.findings: tuple[Finding, ...] = ()
+        self.figures: dict[str, GroupMetrics] = {}
+        self.tried = CanaryView(at=0.0)
         self.ports: dict[str, PortMap] = {}
         self.judge: Callable[[dict[str, Any]], Sequence[Problem]] | None = None
         self.checked: list[dict[str, Any]] = []
@@ -269,6 +272,13 @@ class FakeClient(BackendClient):
     async def unlock(self, identity: str, passphrase: str) -> str:
         self._did("unlock", identity)
         return "SHA256:unlocked"
+
+    async def metrics(self, group: str, *, window: float = 900, points: int = 120) -> GroupMetrics:
+        return self.figures.get(group, GroupMetrics(group=group, every_s=5))
+
+    async def canary(self, group: str) -> CanaryView:
+        self._did("canary", group)
+        return self.tried
 
     async def caches(self) -> tuple[CacheView, ...]:
         return tuple(self.known_caches.values())

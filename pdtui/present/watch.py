@@ -1,0 +1,157 @@
+"""What is watched of a group, as lines: effectiveness, the canary's matrix, figures, alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pdtui.i18n import tr
+from pdtui.i18n.catalog import word
+from pdtui.present.cells import Cell, Line, Span, Tone, line, padded
+from pdtui.present.numbers import NONE, age, clock
+from pdtui.present.status import glyphs
+
+if TYPE_CHECKING:
+    from backend.domain.views import GroupView, MemberView
+    from backend.domain.watch_views import AlertView, CanaryView, EffectView, PairView
+
+FIGURES = (
+    "requests", "prompt_tokens", "generation_tokens", "external_share", "transfers", "kv_bytes",
+    "kv_seconds", "first_token_p50", "first_token_p95", "next_token_p50", "next_token_p95",
+    "cache_usage", "running", "waiting",
+)  # fmt: skip
+"""The figures that are plotted, in the order a key goes through them."""
+_EFFECT: dict[str, tuple[str, Tone]] = {
+    "good": ("full", "ok"),
+    "partial": ("half", "warn"),
+    "none": ("cross", "bad"),
+    "failing": ("cross", "bad"),
+    "no_traffic": ("empty", "off"),
+    "not_measurable": ("dot", "dim"),
+    "unknown": ("fading", "dim"),
+}
+_PAIR: dict[str, tuple[str, Tone]] = {
+    "ok": ("yes", "ok"),
+    "slow": ("warn", "warn"),
+    "not_moved": ("cross", "bad"),
+    "content": ("cross", "bad"),
+    "failed": ("cross", "bad"),
+    "unknown": ("fading", "dim"),
+}
+ID, CELL = 26, 16
+"""Cells of a member's name in the tables, and of one pair in the matrix."""
+
+
+def effect_span(found: EffectView | None) -> Span:
+    """A verdict in a word, with its glyph; a dash where there is none."""
+    if found is None:
+        return Span(NONE, "dim")
+    glyph, tone = _EFFECT[found.verdict]
+    return Span(f"{getattr(glyphs(), glyph)} {word('effect', found.verdict)}", tone)
+
+
+def effect_cell(member: MemberView) -> Cell:
+    """The verdict on a member; a dash for a router."""
+    return Cell((effect_span(member.effect),))
+
+
+def number(value: float | None) -> str:
+    """A figure in few cells: `0.25`, `12.3`, `4.1k`, `7.5M`."""
+    if value is None:
+        return NONE
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= limit:
+            return f"{value / (limit if unit != 'k' else 1e3):.3g}{unit}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def members(group: GroupView) -> list[Line]:
+    """A line a member: its verdict, and why."""
+    out: list[Line] = [line(Span(tr("watch.members"), "accent"))]
+    for m in group.members:
+        if m.effect is None:
+            continue
+        said = effect_span(m.effect)
+        name = Span(f"  {padded(m.id, ID)} ", "text")
+        out.append((name, Span(padded(said.text, CELL), said.tone), Span(m.effect.text, "dim")))
+    if len(out) == 1:
+        out.append(line(Span(f"  {tr('watch.nothing')}", "dim")))
+    return out
+
+
+def canary(run: CanaryView | None, now: float) -> list[Line]:
+    """The last canary: how it went, its matrix (prefills down, decodes across), what is wrong."""
+    out: list[Line] = [line(Span(tr("watch.canary"), "accent"))]
+    if run is None:
+        return [*out, line(Span(f"  {tr('watch.canary.none')}", "dim"))]
+    if run.running:
+        out.append(line(Span(f"  {tr('watch.canary.running')}", "busy")))
+    why, ago = word("why", run.why), age(now - run.at)
+    if run.pairs or run.router or run.note:
+        if run.ok:
+            said = tr("watch.canary.well", seconds=f"{run.seconds:.1f}", ago=ago, why=why)
+            out.append(line(Span(f"  {said}", "ok")))
+        else:
+            said = tr("watch.canary.fails", ago=ago, why=why, note=run.note)
+            out.append(line(Span(f"  {said}", "bad")))
+    out += _matrix(run.pairs)
+    if run.router is not None:
+        label = Span(f"  {padded(tr('watch.canary.router'), ID)} ", "dim")
+        out.append((label, _pair(run.router), Span(run.router.text, "dim")))
+    for pair in run.pairs:
+        if pair.verdict not in ("ok", "unknown"):
+            name = f"  {pair.prefill} {glyphs().arrow} {pair.decode}: "
+            out.append(line(Span(name, "text"), Span(pair.text, _PAIR[pair.verdict][1])))
+    if run.left_out:
+        out.append(line(Span(f"  {tr('watch.canary.left_out', count=run.left_out)}", "dim")))
+    return out
+
+
+def _matrix(pairs: Sequence[PairView]) -> list[Line]:
+    if not pairs:
+        return []
+    cells = {(p.prefill, p.decode): p for p in pairs}
+    decodes = sorted({p.decode for p in pairs})
+    shown = {d: _short(d, decodes) for d in decodes}
+    head = [Span(f"  {padded(tr('watch.pairs'), ID)} ", "dim")]
+    head += [Span(padded(shown[d], CELL), "dim") for d in decodes]
+    out: list[Line] = [tuple(head)]
+    for prefill in sorted({p.prefill for p in pairs}):
+        row = [Span(f"  {padded(prefill, ID)} ", "text")]
+        row += [_pair(cells.get((prefill, d))) for d in decodes]
+        out.append(tuple(row))
+    return out
+
+
+def _short(name: str, among: Sequence[str]) -> str:
+    """A name without what it shares with the others of its column."""
+    tail = name.rsplit("-", 1)[-1]
+    return tail if len({n.rsplit("-", 1)[-1] for n in among}) == len(among) else name
+
+
+def _pair(pair: PairView | None) -> Span:
+    if pair is None:
+        return Span(padded(NONE, CELL), "off")
+    glyph, tone = _PAIR[pair.verdict]
+    text = f"{getattr(glyphs(), glyph)} {word('pair', pair.verdict)} {pair.seconds:.2f}s"
+    return Span(padded(text, CELL), tone)
+
+
+def legend(figure: str, curves: Iterable[tuple[str, float | None, Tone]]) -> list[Line]:
+    """The figure's name, then each curve's member and its newest value, in the curve's tone."""
+    spans = [Span(tr(f"figure.{figure}"), "accent")]
+    for name, value, tone in curves:
+        spans.append(Span(f"   {glyphs().full} {name} {number(value)}", tone))
+    return [tuple(spans)]
+
+
+def alerts(found: Iterable[AlertView], now: float) -> list[Line]:
+    """Every alert, the newest first: since when, what kind, what it says."""
+    out: list[Line] = []
+    for a in sorted(found, key=lambda a: -a.since):
+        tone: Tone = "bad" if a.level == "error" else "warn"
+        glyph = glyphs().cross if a.level == "error" else glyphs().warn
+        head = f"{clock(a.since)} {padded(age(now - a.since), 6)} "
+        kind = Span(padded(f"{glyph} {word('alert', a.kind)}", 20), tone)
+        out.append((Span(head, "dim"), kind, Span(a.text)))
+    return out or [line(Span(tr("alerts.none"), "ok"))]
