@@ -217,6 +217,31 @@ PAIRING: tuple[Rule, ...] = (
         source="kvcache-ai/Mooncake#4071",
     ),
     Rule(
+        id="pairing.engine_id",
+        severity="fatal",
+        ends=False,
+        needles=("engine ID mismatch",),
+        pattern=(
+            r"Remote NIXL agent engine ID mismatch\. Expected (?P<expected>[\w-]{1,80}), ?"
+            r"received (?P<received>[\w-]{1,80})"
+        ),
+        cause=both(
+            "Decode was sent to a prefill's earlier life: engine {expected} is wanted, {received} "
+            "lives there now.",
+            "decode 被指向某个 prefill 之前的实例：期望引擎 {expected}，当前为 {received}。",
+        ),
+        remedy=both(
+            "The prefill restarted and somebody still hands out its old id: replace the router, "
+            "then restart the prefill that does.",
+            "该 prefill 已重启，但仍有一方提供其旧 ID：先替换路由器，再重启该 prefill。",
+        ),
+        sample=(
+            "RuntimeError: Remote NIXL agent engine ID mismatch. Expected "
+            "64818783-a96b-4a4a-b04f-4cdeecdc1410, received 5c2b7ab9-5f7e-4c0f-9f51-7c9be8a4b1d2."
+        ),
+        source="vLLM 0.32, its NIXL handshake",
+    ),
+    Rule(
         id="pairing.handshake",
         severity="fatal",
         symptom=True,
