@@ -9,8 +9,6 @@ from pathlib import Path
 
 import platformdirs
 
-from backend.domain.errors import Refused
-
 SOCKET_LIMIT = 100
 """AF_UNIX paths end near 107 bytes."""
 
@@ -70,6 +68,8 @@ class Paths:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             seen = folder.stat()
             if seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+                from backend.domain.errors import Refused  # slow to load, and seldom needed
+
                 raise Refused.of(
                     "paths.not_private",
                     f"{folder} is open to others (mode {stat.S_IMODE(seen.st_mode):o}, owner "

@@ -13,6 +13,7 @@ from pdtui import __version__
 from pdtui.cli import (
     adopt,
     caches,
+    complete,
     convert,
     declare,
     diagnosing,
@@ -44,6 +45,7 @@ groups.add_to(app)
 declare.add_to(app)
 export.add_to(app)
 wait.add_to(app)
+complete.add_to(app)
 history.add_to(app)
 adopt.add_to(app)
 inventory.add_to(hosts.app)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded, print_json, print_table
 
 app = typer.Typer(
@@ -21,7 +22,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @guarded
 def list_caches(
     context: typer.Context,
-    mode: Annotated[str | None, typer.Option(help="Say which ones this mode can use.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(help="Say which ones this mode can use.", autocompletion=complete.modes),
+    ] = None,
     role: Annotated[str | None, typer.Option(help="prefill or decode, with --mode.")] = None,
     json: Json = False,
 ) -> None:
@@ -65,7 +69,8 @@ def apply_caches(
 @app.command("delete")
 @guarded
 def delete_cache(
-    context: typer.Context, name: Annotated[str, typer.Argument(help="The cache service.")]
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The cache service.", autocompletion=complete.caches)],
 ) -> None:
     """Forget a cache service that no deployment uses."""
     ask(context.obj, lambda client: client.delete_cache(name), changes=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdtui.cli.common import ask, confirm, guarded, plain, print_json
-from pdtui.cli.files import STDIN
 from pdtui.cli.output import BAD, GOOD, paint
 from pdtui.i18n import tr
 
@@ -173,7 +172,7 @@ def _selected(prune: bool, selector: Sequence[str] | None) -> dict[str, str] | N
 
 
 def _ask(files: Sequence[Path], count: int) -> None:
-    if STDIN in files:  # the documents came on stdin, so no answer can
+    if Path("-") in files:  # the documents came on stdin, so no answer can
         from backend.domain.errors import Invalid
 
         raise Invalid.of(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded, print_json, print_table
 from pdtui.cli.hosts import Json
 
@@ -21,9 +22,15 @@ def add_to(app: typer.Typer) -> None:
 @guarded
 def doctor(
     context: typer.Context,
-    hosts: Annotated[list[str] | None, typer.Argument(help="Hosts; all when none.")] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Argument(help="Hosts; all when none.", autocompletion=complete.hosts),
+    ] = None,
     deployment: Annotated[
-        str | None, typer.Option("--for", help="Also what this deployment needs.")
+        str | None,
+        typer.Option(
+            "--for", help="Also what this deployment needs.", autocompletion=complete.groups
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="List what is well too.")] = False,
     json: Json = False,

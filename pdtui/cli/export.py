@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.domain.errors import NotFound
-from backend.domain.kinds import KINDS, Kind
+from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded
 from pdtui.i18n import tr
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
+    from backend.domain.kinds import Kind
 
 Document = dict[str, Any]
 
@@ -29,12 +29,15 @@ def add_to(app: typer.Typer) -> None:
 def export(
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(help="What to export.", metavar="[NAME...]")
+        list[str] | None,
+        typer.Argument(
+            help="What to export.", metavar="[NAME...]", autocompletion=complete.everything
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Everything there is.")] = False,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help=f"Only of this kind: {', '.join(KINDS)}. May be repeated."),
+        typer.Option(help="Only of this kind: Deployment, CacheService or Host. May be repeated."),
     ] = None,
     into: Annotated[
         Path | None,
@@ -52,6 +55,7 @@ def export(
 
     A masked secret that is applied again stands for the saved value.
     """
+    from backend.domain.kinds import KINDS
     from backend.domain.secrets import HIDDEN, masked
 
     if bool(names) == every:
@@ -86,6 +90,8 @@ def _print(found: Sequence[Document], json: bool) -> None:
 
 async def _saved(client: HttpClient, names: Sequence[str], kinds: Sequence[Kind]) -> list[Document]:
     """The documents of these names (all without any), by kind and name. Raises NotFound."""
+    from backend.domain.errors import NotFound
+    from backend.domain.kinds import KINDS
     from pdtui.cli.planned import saved_document
 
     there: dict[Kind, list[str]] = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pdtui.cli import complete
 from pdtui.cli.common import (
     Options,
     ask,
@@ -30,7 +31,7 @@ Wait = Annotated[
     ),
 ]
 Timeout = Annotated[float, typer.Option(help="Seconds to wait at most.", min=1)]
-Name = Annotated[str, typer.Argument(help="The deployment.")]
+Name = Annotated[str, typer.Argument(help="The deployment.", autocompletion=complete.groups)]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,7 +43,10 @@ def add_to(app: typer.Typer) -> None:
 @guarded
 def get(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="One deployment; all without it.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One deployment; all without it.", autocompletion=complete.groups),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show groups, or one group with its members."""
@@ -96,7 +100,10 @@ def check(
 def scale(
     context: typer.Context,
     name: Name,
-    counts: Annotated[list[str], typer.Argument(help="ROLE=N, for example prefill=3.")],
+    counts: Annotated[
+        list[str],
+        typer.Argument(help="ROLE=N, for example prefill=3.", autocompletion=complete.counts),
+    ],
     wait: Wait = None,
     timeout: Timeout = 900,
     json: Json = False,
@@ -193,7 +200,9 @@ def _switch(
 @guarded
 def delete(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="The deployment.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The deployment.", autocompletion=complete.groups)
+    ] = None,
     file: Annotated[
         list[Path] | None,
         typer.Option("-f", "--file", help="Delete what this file or folder names, - for stdin."),
@@ -234,7 +243,13 @@ def delete(
 @guarded
 def logs(
     context: typer.Context,
-    instance: Annotated[str, typer.Argument(help="An instance, as `pdtui get NAME` lists them.")],
+    instance: Annotated[
+        str,
+        typer.Argument(
+            help="An instance, as `pdtui get NAME` lists them.",
+            autocompletion=complete.instances,
+        ),
+    ],
     follow: Annotated[bool, typer.Option("-F", "--follow", help="Go on as it grows.")] = False,
     previous: Annotated[bool, typer.Option("-p", "--previous", help="The attempt before.")] = False,
     tail: Annotated[int, typer.Option(help="Bytes from the end.", min=1)] = 65536,
@@ -274,7 +289,10 @@ def logs(
 @guarded
 def events(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="One deployment; all without it.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One deployment; all without it.", autocompletion=complete.groups),
+    ] = None,
     limit: Annotated[int, typer.Option(help="At most so many.", min=1)] = 100,
     json: Json = False,
 ) -> None:

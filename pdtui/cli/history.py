@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded, print_json, print_table
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from backend.domain.views import Difference, EndpointRow, GroupView
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Name = Annotated[str, typer.Argument(help="The deployment.")]
+Name = Annotated[str, typer.Argument(help="The deployment.", autocompletion=complete.groups)]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
+from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded, port_range, print_json, print_table
 
 app = typer.Typer(help="The hosts that groups run on.", no_args_is_help=True, rich_markup_mode=None)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Name = Annotated[str, typer.Argument(help="The host.")]
+Name = Annotated[str, typer.Argument(help="The host.", autocompletion=complete.hosts)]
 
 
 @app.command("list")

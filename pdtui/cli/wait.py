@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded, print_json
 from pdtui.i18n import tr
 
@@ -24,7 +25,10 @@ def add_to(app: typer.Typer) -> None:
 @guarded
 def wait(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(help="Deployments.", metavar="NAME...")],
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Deployments.", metavar="NAME...", autocompletion=complete.groups),
+    ],
     until: Annotated[
         Literal["running", "serving", "stopped", "deleted"],
         typer.Option(
