@@ -353,13 +353,17 @@ class Session:
         document: dict[str, Any],
         done: Callable[[CacheView], None],
         failed: Callable[[PdError], bool],
+        *,
+        etag: str,
     ) -> None:
-        """Save a cache service."""
-        self.call("put_cache", lambda c: c.apply_cache(document), done, failed=failed)
+        """Save a cache service made from what `etag` tells; empty for a new one."""
+        self.call("put_cache", lambda c: c.apply_cache(document, etag=etag), done, failed=failed)
 
-    def delete_cache(self, name: str, done: Callable[[], None]) -> None:
+    def delete_cache(self, name: str, done: Callable[[], None], etag: str = "") -> None:
         """Forget a cache service."""
-        self.call(f"cache.{name}", lambda c: c.delete_cache(name), lambda _: done())
+        self.call(
+            f"cache.{name}", lambda c: c.delete_cache(name, etag=etag or ANY), lambda _: done()
+        )
 
     async def read_log(
         self, instance: str, *, generation: int | None = None, offset: int | None = None

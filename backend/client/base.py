@@ -198,11 +198,11 @@ class BackendClient(ABC):
         """Every cache service, and why a role in a mode may not use it."""
 
     @abstractmethod
-    async def apply_cache(self, document: dict[str, Any]) -> CacheView:
-        """Save a cache service."""
+    async def apply_cache(self, document: dict[str, Any], *, etag: str | None = None) -> CacheView:
+        """Save a cache service; `etag` as with `apply`."""
 
     @abstractmethod
-    async def delete_cache(self, name: str) -> None:
+    async def delete_cache(self, name: str, *, etag: str = ANY) -> None:
         """Forget a cache service that no deployment uses."""
 
     @abstractmethod

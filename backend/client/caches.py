@@ -8,6 +8,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 
 from backend.client.calls import Calls
+from backend.client.door import ANY
 from backend.domain.views import CacheChoice, CacheView, ModeChoice
 
 
@@ -42,9 +43,9 @@ class CacheCalls(Calls):
         expect = await self._etag(path) if etag is None else etag
         return CacheView.model_validate(await self._call("PUT", path, json=document, expect=expect))
 
-    async def delete_cache(self, name: str) -> None:
+    async def delete_cache(self, name: str, *, etag: str = ANY) -> None:
         """Forget a cache service that no deployment uses."""
-        await self._call("DELETE", f"/caches/{quote(name, safe='')}", expect="*")
+        await self._call("DELETE", f"/caches/{quote(name, safe='')}", expect=etag)
 
     async def mode_choices(
         self, document: dict[str, Any] | None = None, **about: str

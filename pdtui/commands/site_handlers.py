@@ -165,7 +165,7 @@ def new_cache(console: Console, _: Context) -> None:
     """An empty document."""
     from pdtui.screens.dialogs.cache import CacheDialog
 
-    console.push_screen(CacheDialog(lambda d, refused: _put(console, d, refused)))
+    console.push_screen(CacheDialog(lambda d, refused: _put(console, d, refused, "")))
 
 
 def edit_cache(console: Console, ctx: Context) -> None:
@@ -173,15 +173,20 @@ def edit_cache(console: Console, ctx: Context) -> None:
     from pdtui.screens.dialogs.cache import CacheDialog
 
     assert ctx.cache is not None
+    etag = ctx.cache.etag
 
     def shown(document: dict[str, Any]) -> None:
-        console.push_screen(CacheDialog(lambda d, refused: _put(console, d, refused), document))
+        console.push_screen(
+            CacheDialog(lambda d, refused: _put(console, d, refused, etag), document)
+        )
 
     if console.session:
         console.session.cache_document(ctx.cache.name, shown)
 
 
-def _put(console: Console, document: dict[str, Any], refused: Callable[[PdError], bool]) -> None:
+def _put(
+    console: Console, document: dict[str, Any], refused: Callable[[PdError], bool], etag: str
+) -> None:
     from pdtui.screens.dialogs.cache import CacheDialog
 
     def done(cache: CacheView) -> None:
@@ -192,7 +197,7 @@ def _put(console: Console, document: dict[str, Any], refused: Callable[[PdError]
         console.say(tr(text, name=cache.name), "ok")
 
     if console.session:
-        console.session.put_cache(document, done, refused)
+        console.session.put_cache(document, done, refused, etag=etag)
 
 
 def delete_cache(console: Console, ctx: Context) -> None:
@@ -206,7 +211,7 @@ def delete_cache(console: Console, ctx: Context) -> None:
 
     def answered(yes: bool | None) -> None:
         if yes and console.session:
-            console.session.delete_cache(cache.name, gone)
+            console.session.delete_cache(cache.name, gone, cache.etag)
 
     lines: list[Line] = [(Span(tr("delete_cache.means")),)]
     title = tr("delete_cache.title", name=cache.name)

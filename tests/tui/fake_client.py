@@ -301,7 +301,7 @@ class FakeClient(BackendClient):
     ) -> tuple[CacheChoice, ...]:
         return self.choices
 
-    async def apply_cache(self, document: dict[str, Any]) -> CacheView:
+    async def apply_cache(self, document: dict[str, Any], *, etag: str | None = None) -> CacheView:
         self._did("apply_cache", document)
         name, spec = document["metadata"]["name"], document["spec"]
         old = self.known_caches.get(name)
@@ -315,7 +315,7 @@ class FakeClient(BackendClient):
         self.known_caches[name] = made
         return made
 
-    async def delete_cache(self, name: str) -> None:
+    async def delete_cache(self, name: str, *, etag: str = "*") -> None:
         self._did("delete_cache", name)
         self.known_caches.pop(name, None)
 
