@@ -7,15 +7,10 @@ import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from backend.domain.secrets import ASSIGNED, HIDDEN
+from backend.redaction import PROCESS
 
 MOST_BYTES = 10_000_000
 KEPT = 5
-
-
-def redacted(text: str) -> str:
-    """The text with every `NAME=value` masked whose name tells a secret."""
-    return ASSIGNED.sub(rf"\1\2{HIDDEN}", text)
 
 
 class Redacting(logging.Formatter):
@@ -23,7 +18,7 @@ class Redacting(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line without secrets."""
-        return redacted(super().format(record))
+        return PROCESS.hide(super().format(record))
 
 
 class OwnLog(RotatingFileHandler):

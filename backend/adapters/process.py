@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from backend.adapters.secrets import resolved
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.errors import Conflict, NotFound, RemoteFailed
 from backend.domain.host import Claim, Host
@@ -114,8 +115,10 @@ class ProcessRuntime:
         `row` is one line of JSON that `adoptable` hands back, `recorded` the launch, if another.
 
         Raises Conflict while an earlier generation lives, when a later one was started, when a port
-        is listened on, or when the claim is missing or another owner's; HostError kinds.
+        is listened on, or when the claim is missing or another owner's; Refused when a value that
+        its environment refers to cannot be had; HostError kinds.
         """
+        env = await resolved(spec.env, instance)
         args = launching.start_args(
             host.work_dir, self.owner, instance, generation, spec, labels,
             run_id=str(uuid.uuid4()),
@@ -123,6 +126,7 @@ class ProcessRuntime:
             rotate_every_s=self._rotate_every_s,
             row=row,
             recorded=recorded,
+            env=env,
         )  # fmt: skip
         out = await self._pool.run(host, launching.START, args=args, timeout=timeout)
         lines = out.stdout.split("\n")

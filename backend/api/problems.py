@@ -7,23 +7,17 @@ from http import HTTPStatus
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
 from backend.api.wire import API_VERSION, ErrorBody
 from backend.domain.documents import path_of
 from backend.domain.errors import Invalid, NotFound, PdError, Problem, Unknown, WrongMethod
+from backend.redaction import PROCESS
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-
-
-class ProblemResponse(JSONResponse):
-    """An error body under its own media type."""
-
-    media_type = MEDIA_TYPE
 
 
 def problem_response(error: PdError, address: str) -> Response:
@@ -40,7 +34,8 @@ def problem_response(error: PdError, address: str) -> Response:
         problems=list(error.problems),
     )
     headers = {"WWW-Authenticate": 'Bearer realm="pdtui"'} if isinstance(error, Unknown) else None
-    return ProblemResponse(body.model_dump(mode="json"), error.status, headers)
+    text = PROCESS.hide_values(body.model_dump_json())
+    return Response(text, error.status, headers, media_type=MEDIA_TYPE)
 
 
 async def explained(request: Request, error: Exception) -> Response:

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from backend.api.deps import ROLE, Actor, Expected, MayExpect, TheBackend, Who, stated
-from backend.api.masking import shown_to
+from backend.api.masking import may_refer, shown_to
 from backend.api.pages import Paged
 from backend.api.wire import CheckBody, Document, PauseBody, RestartBody, ScaleBody
 from backend.domain.documents import parse_deployment
@@ -62,6 +62,7 @@ async def put_deployment(
         )
     if not dry_run:
         stated(expect)
+        may_refer(who, document, backend.store.groups.get(name))
     view = await backend.groups.apply(document, who.name, dry_run=dry_run, expect=expect)
     response.headers["ETag"] = view.etag
     return view

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from backend.domain.references import ENV_NAME, EnvText
+
 NAME = re.compile(r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")
-ENV_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 Engine = Literal["vllm", "sglang", "vllm-ascend", "custom"]
 Replicas = Annotated[int, Field(ge=1, le=512)]
@@ -59,7 +60,7 @@ class Overridable(_Strict):
     executable: str | None = None
     run_command: Argv | None = None
     parameters: Argv | None = None
-    env: dict[str, str] | None = None
+    env: dict[str, EnvText] | None = None
     accelerators: Annotated[int, Field(ge=0, le=1024)] | None = None
     hosts: HostSelector | None = None
     placement: list[Pin] | None = None
@@ -87,7 +88,7 @@ class RouterRole(_Strict):
     executable: str | None = None
     run_command: Argv | None = None
     parameters: Argv | None = None
-    env: dict[str, str] | None = None
+    env: dict[str, EnvText] | None = None
     hosts: HostSelector | None = None
     placement: list[Pin] | None = None
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
@@ -132,7 +133,7 @@ class Spec(_Strict):
     executable: str | None = None
     run_command: Argv | None = None
     parameters: Argv = Field(default_factory=list)
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, EnvText] = Field(default_factory=dict)
     accelerators: Annotated[int, Field(ge=0, le=1024)] = 1
     hosts: HostSelector | None = None
     placement: list[Pin] | None = None
@@ -150,6 +151,12 @@ class Spec(_Strict):
             if not ENV_NAME.match(name):
                 raise ValueError(f"{name!r} is no environment variable name")
         return value
+
+    def environments(self) -> list[dict[str, str]]:
+        """Every environment that is set somewhere in it."""
+        roles = self.roles or Roles()
+        found = (self.env, roles.prefill.env, roles.decode.env, roles.router.env)
+        return [e for e in found if e]
 
 
 class Metadata(_Strict):

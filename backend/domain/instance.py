@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.domain.host import Vendor
+from backend.domain.references import EnvText
 
 Role = Literal["prefill", "decode", "router"]
 MEMBER_ROLES: tuple[Role, ...] = ("prefill", "decode")
@@ -62,7 +63,8 @@ class Mount(BaseModel):
 class LaunchSpec(BaseModel):
     """Everything a host needs to start one instance; stored, and used again for every restart.
 
-    `argv[0]` is a program name or path. `env` is added to the host's own. `port` is the HTTP port,
+    `argv[0]` is a program name or path. `env` is added to the host's own; what it
+    only refers to is fetched at each start and stored nowhere. `port` is the HTTP port,
     `ports` every port the instance claims (HTTP first), `stop_grace_s` the seconds between
     SIGTERM and SIGKILL. `image` and `mounts` are for hosts whose runtime is a container's, which is
     given its accelerators by `vendor` and `accelerator_uuids`.
@@ -71,7 +73,7 @@ class LaunchSpec(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     argv: tuple[str, ...]
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[str, EnvText] = Field(default_factory=dict)
     files: tuple[LaunchFile, ...] = ()
     image: str | None = None
     mounts: tuple[Mount, ...] = ()

@@ -91,7 +91,7 @@ def strip_unmodified(
         left_params = None
     left_env: dict[str, str] | None = None
     if env is not None:
-        made = {(r.name, r.text) for r in rows if r.kind == "env"}
+        made = [(r.name, r.text) for r in rows if r.kind == "env"]
         left_env = {k: v for k, v in env.items() if (k, v) not in made}
         if not left_env and env:
             left_env = None

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 from backend.domain.host import Runtime
 from backend.domain.instance import LaunchFile, LaunchSpec
+from backend.domain.references import is_reference
+from backend.domain.secrets import is_secret
 from backend.steps.common import LIB, instance_id
 
 SCRIPT_NAME = "container.sh"
@@ -23,7 +25,8 @@ PASSED = ("PDTUI_RUN_ID", "PDTUI_INSTANCE", "PDTUI_ROLE")
 _CLIENTS_OWN = re.compile(
     r"^(PATH|HOME|USER|TMPDIR|IFS|ENV|BASH_ENV|SSH_.*|LD_.*|XDG_.*|DOCKER_.*|CONTAINERS?_.*|PODMAN_.*)$"
 )
-"""Variables that would change what the client itself does: they travel as NAME=VALUE."""
+"""Variables that would change what the client itself does: they travel as NAME=VALUE, unless they
+are secrets, which no command line may show."""
 
 ASCEND_DEVICES = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
 ASCEND_MOUNTS = (
@@ -123,7 +126,8 @@ def container_spec(
     """
     if not spec.image:
         raise ValueError(f"{instance} has no image")
-    names = [n for n in spec.env if not _CLIENTS_OWN.match(n)]
+    hidden = {n for n, v in spec.env.items() if is_secret(n) or is_reference(v)}
+    names = [n for n in spec.env if n in hidden or not _CLIENTS_OWN.match(n)]
     run = [
         "--name", f"pdtui-{instance_id(instance)}-g{int(generation)}",
         "--pull", "never",

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.domain.instance import LaunchSpec
+from backend.domain.references import plain
 from backend.domain.secrets import is_secret
 from backend.domain.shell import quote
 from backend.steps.claiming import LISTENERS_AWK, hexadecimal
@@ -177,7 +178,9 @@ def spec_text(
 ) -> str:
     """spec.json: what adoption needs, in one line, without values that look secret."""
     launch = spec.model_dump(mode="json")
-    launch["env"] = {k: v for k, v in spec.env.items() if not is_secret(k)}
+    launch["env"] = {
+        k: v for k, v in launch["env"].items() if isinstance(v, dict) or not is_secret(k)
+    }
     body: dict[str, Any] = {
         **labels,
         "owner": owner,
@@ -201,14 +204,16 @@ def start_args(
     rotate_every_s: float,
     row: str = "",
     recorded: LaunchSpec | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> list[str]:
     """START's arguments. `log_limit` is in bytes; `row` is kept beside spec.json as one line;
-    `recorded` is what adoption finds, where that is another launch than the one that is run.
+    `recorded` is what adoption finds, where that is another launch than the one that is run; `env`
+    is its environment with what it only refers to, which adoption is to find as references.
 
     Raises ValueError for names that may not be files, and for NUL characters.
     """
-    env = {
-        **spec.env,
+    whole = {
+        **(spec.env if env is None else env),
         "PDTUI_RUN_ID": run_id,
         "PDTUI_INSTANCE": instance,
         "PDTUI_ROLE": labels.get("role", ""),
@@ -222,7 +227,7 @@ def start_args(
     return [
         work_dir, instance_id(instance), owner, str(int(generation)), run_id, str(int(log_limit)),
         f"{rotate_every_s:g}", hexadecimal(spec.ports or (spec.port,)), str(KEPT),
-        str(len(files) // 2), *files, env_text(env), json.dumps(dict(kept.env)),
+        str(len(files) // 2), *files, env_text(whole), json.dumps(plain(kept.env)),
         spec_text(owner, instance, generation, kept, labels), *spec.argv,
     ]  # fmt: skip
 

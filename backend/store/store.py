@@ -22,6 +22,7 @@ from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
 from backend.domain.host import Host
 from backend.domain.views import EventView
+from backend.redaction import PROCESS, secret_values
 from backend.store.answers import Answers
 from backend.store.db import Database
 
@@ -108,6 +109,7 @@ class Transaction:
 
     def put_group(self, group: Group) -> None:
         """Add or replace a group."""
+        _remember(group)
         self._put("groups", "name", group.name, group.model_dump_json())
         self._write.groups.add(group.name)
         self._write.apply.append(lambda: self._store.groups.__setitem__(group.name, group))
@@ -171,7 +173,8 @@ class Transaction:
 
     def event(self, kind: str, message: str, **about: str) -> None:
         """Add a history line. `about`: group, instance, host, actor, level."""
-        view = EventView(seq=0, at=self.now, kind=kind, message=message, **about)
+        shown = PROCESS.hide_values(message)
+        view = EventView(seq=0, at=self.now, kind=kind, message=shown, **about)
         self._write.events.append(view)
 
     def tell(self, kind: str, instance: Instance, message: str, **about: str) -> None:
@@ -245,7 +248,8 @@ class Store:
         for name, body in db.execute("SELECT name, body FROM tokens"):
             self.tokens[name] = Token.model_validate_json(body)
         for name, body in db.execute("SELECT name, body FROM groups"):
-            self.groups[name] = Group.model_validate_json(body)
+            group = self.groups[name] = Group.model_validate_json(body)
+            _remember(group)
         for key, body in db.execute("SELECT id, body FROM instances"):
             self.instances[key] = Instance.model_validate_json(body)
         for key, kind, group, body in db.execute("SELECT key, kind, group_name, body FROM intents"):
@@ -323,6 +327,12 @@ class Store:
             return [(v, at, who, json.loads(body)) for v, at, who, body in rows]
 
         return await self._db.call(read)
+
+
+def _remember(group: Group) -> None:
+    """Secrets of the saved document are hidden wherever someone repeats them."""
+    for env in group.document.spec.environments():
+        PROCESS.remember(secret_values(env))
 
 
 def _execute(db: sqlite3.Connection, write: Write) -> list[EventView]:

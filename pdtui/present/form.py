@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from backend.domain import references
 from backend.domain.secrets import HIDDEN, is_secret
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
@@ -131,8 +132,9 @@ def _value(item: Item) -> Cell:
 
 def shown(item: Item) -> str:
     """An entry's text, a secret's value hidden."""
-    name, equals, _ = item.text.partition("=")
-    if item.field.kind == "env" and equals and is_secret(name):
+    name, equals, value = item.text.partition("=")
+    secret = item.field.kind == "env" and equals and is_secret(name)
+    if secret and isinstance(references.read(value), str):
         return f"{name}={HIDDEN}"
     return item.text
 

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from backend.domain import references
 from backend.domain.engine_args import flatten, is_flag, normal
 from backend.domain.rows import Row, strip_unmodified
 from pdtui.state.document import get, put, without
@@ -103,7 +104,9 @@ def read(kind: Kind, text: str, before: Any = None) -> Any:
 def rows(kind: Kind, value: Any) -> list[tuple[tuple[int, int], str, str]]:
     """The entries of a list or an environment: what each covers, its name, its text."""
     if isinstance(value, Mapping):
-        return [((i, i + 1), str(k), f"{k}={v}") for i, (k, v) in enumerate(value.items())]
+        return [
+            ((i, i + 1), str(k), f"{k}={_variable(v)}") for i, (k, v) in enumerate(value.items())
+        ]
     if not isinstance(value, list):
         return []
     items = [str(v) for v in value]
@@ -117,13 +120,19 @@ def rows(kind: Kind, value: Any) -> list[tuple[tuple[int, int], str, str]]:
     return out
 
 
+def _variable(value: Any) -> str:
+    """A variable's value; a reference as `{from_env: NAME}`."""
+    known = isinstance(value, Mapping) and len(value) == 1 and set(value) <= set(references.KINDS)
+    return references.written(value) if known else str(value)
+
+
 def spliced(kind: Kind, base: Any, at: tuple[int, int], text: str) -> Any:
     """The entries with those at `at` replaced by what `text` says; empty text takes them out."""
     start, stop = at
     if kind == "env":
         pairs = list(base.items()) if isinstance(base, Mapping) else []
         name, _, value = text.strip().partition("=")
-        pairs[start:stop] = [(name.strip(), value)] if name.strip() else []
+        pairs[start:stop] = [(name.strip(), references.read(value))] if name.strip() else []
         return dict(pairs)
     items = [str(v) for v in base] if isinstance(base, list) else []
     items[start:stop] = flatten([text.strip()]) if text.strip() else []
