@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import planted
+
 XDG = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
-KEPT = {"PDTUI_CI"}
+KEPT = {"PDTUI_CI", planted.REPORT}
 
 
 def require(*tools: str) -> None:
@@ -39,6 +41,8 @@ def needs() -> Callable[..., None]:
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the marker that this file answers."""
     config.addinivalue_line("markers", "needs(*tools): programs that must be on PATH")
+    over = planted.begin()
+    config.add_cleanup(lambda: planted.end(over))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -71,7 +75,11 @@ def own_home(
         monkeypatch.setenv(name, str(home / name.removeprefix("XDG_").lower()))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setenv(planted.SOURCE, planted.REFERRED)
+    leaks = len(planted.SEARCH.leaks)
     try:
         yield home
     finally:
+        planted.SEARCH.folder(home)
         shutil.rmtree(runtime, ignore_errors=True)
+    assert planted.leaks_since(leaks) == [], "a planted secret was written down"

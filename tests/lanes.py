@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests import planted
 
 REPORTS = Path(".lanes")
 SOME_FAILED = 1
@@ -104,6 +107,18 @@ def run_lane(name: str, selection: str, paths: list[str], extra: list[str]) -> t
     )
 
 
+def tell_secrets(found: planted.Search, *, whole: bool) -> bool:
+    """Says where planted secrets were found; whether that fails the run: one that leaked does, and
+    a whole run that saw none where they have to be kept has searched nothing."""
+    print(
+        f"planted secrets: {found.files} files and {found.samples} lists of processes searched, "
+        f"{found.kept} kept where they belong, {len(found.leaks)} elsewhere"
+    )
+    for leak in found.leaks:
+        print(f"leaked: {leak}")
+    return bool(found.leaks) or (whole and found.kept == 0)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Runs both lanes, also when the first one fails, and prints the sum."""
     parser = argparse.ArgumentParser(prog="python -m tests.lanes")
@@ -111,6 +126,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("paths", nargs="*", help="files, folders or test ids; default: all")
     options = parser.parse_args(argv)
     REPORTS.mkdir(exist_ok=True)
+    secrets = REPORTS / "planted"
+    shutil.rmtree(secrets, ignore_errors=True)
+    os.environ[planted.REPORT] = str(secrets.absolute())
 
     spread = ["-n", str(options.jobs), "--dist", "loadfile"] if options.jobs > 1 else []
     fast_code, fast = run_lane("fast", "not slow", options.paths, spread)
@@ -119,12 +137,13 @@ def main(argv: list[str] | None = None) -> int:
     print(f"\nfast lane: {fast.line()}\nslow lane: {slow.line()}")
     for test in total.unsteady:
         print(f"unsteady, passed alone: {test}")
+    leaked = tell_secrets(planted.read_reports(secrets), whole=not options.paths)
     print(f"\n{total.line()}", flush=True)
 
     for code in (fast_code, slow_code):
         if code not in (0, NOTHING_SELECTED):
             return code
-    if total.failed:
+    if total.failed or leaked:
         return 1
     return 0 if total.passed else NOTHING_SELECTED
 

@@ -17,6 +17,7 @@ from backend.domain.transitions import Seen, observe
 from backend.reconcile import crash, living, placing
 from backend.reconcile.membership import register, sync_peers
 from backend.reconcile.world import World
+from backend.redaction import PROCESS
 
 log = logging.getLogger(__name__)
 
@@ -277,7 +278,7 @@ class GroupLoop:
         if isinstance(error, HostError | TimedOut) and (host := error.problem.values.get("host")):
             self.world.hosts.hint(str(host))
         log.info("%s of %s: %s", a.kind, a.key, error)
-        note = error.problem.sentence()
+        note = PROCESS.hide_values(error.problem.sentence())
         w = self.world
         async with w.store.lock(self.name), w.store.write() as tx:
             group, instance = w.store.groups.get(self.name), w.store.instances.get(a.instance)

@@ -17,6 +17,7 @@ from backend.client.http import BackendGone, HttpClient
 from backend.domain.errors import NotFound
 from backend.domain.views import GroupView
 from backend.paths import Paths
+from tests import planted
 from tests.live.watch import Watch, starts_at
 
 CONFIG = {
@@ -247,6 +248,7 @@ def deployment(
             "model": str(model),
             "engine": "vllm",
             "parameters": list(parameters),
+            "env": planted.ENV,
             "disaggregation": {"mode": mode},
             "roles": {"prefill": {"replicas": prefill}, "decode": {"replicas": decode}},
             **spec,
