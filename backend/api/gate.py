@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.bodies import judge_json, read_body, replay
@@ -73,7 +74,7 @@ class Gate:
         judge_json(headers, body)
         receive = replay(body, receive)
         key = headers.get("idempotency-key")
-        if key is None or ONCE_TOLD.match(scope["path"]):
+        if key is None or ONCE_TOLD.match(scope["path"]) or not _routed(scope):
             await self._app(scope, receive, send)
             return None
         return await self._once(key, caller, body, scope, receive, send)
@@ -164,6 +165,11 @@ def refuse_foreign(headers: Headers, names: frozenset[str]) -> None:
         remedy="Use the pdtui command, or curl with --unix-socket and http://localhost/; over TCP "
         "name the host with `pdtui daemon --allowed-host`.",
     )
+
+
+def _routed(scope: Scope) -> bool:
+    """Whether a route takes this method at this address; else the answer is 404 or 405."""
+    return any(r.matches(scope)[0] is Match.FULL for r in scope["app"].router.routes)
 
 
 def _digest(scope: Scope, body: bytes) -> str:

@@ -14,6 +14,7 @@ from backend.api.deps import ROLE, role_for
 from backend.api.examples import REQUESTS
 from backend.api.gate import READS
 from backend.api.problems import MEDIA_TYPE
+from backend.api.wire import ErrorBody
 from backend.domain.errors import KINDS
 
 EVERY = (400, 401, 403, 404, 405)
@@ -28,9 +29,8 @@ IDEMPOTENCY = {
     "in": "header",
     "required": False,
     "description": "Sent again with the same request within a day: the first answer, nothing done "
-    "twice. With another request: refused.",
+    "twice. With another request: refused. A fresh UUID for each new write does.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
-    "example": "6f1c5a0e-0d5b-4a4c-9d53-1d0c6d1f8a55",
 }
 SECURITY = {
     "type": "http",
@@ -60,7 +60,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
     found = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
-    models: list[type[BaseModel]] = [model for model, _ in REQUESTS.values()]
+    models: list[type[BaseModel]] = [ErrorBody, *(model for model, _ in REQUESTS.values())]
     _, extra = models_json_schema([(m, "validation") for m in models], ref_template=_REF)
     schemas = found["components"]["schemas"]
     for name, schema in extra.get("$defs", {}).items():

@@ -1,0 +1,65 @@
+"""The running daemon, fuzzed by its own description: no failure of ours, no answer beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.client.http import HttpClient
+from backend.paths import Paths
+from tests.backend.daemon import processes
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+HERE = Path(__file__).parent
+SECONDS = "60"
+
+
+async def test_the_api_is_what_its_description_says() -> None:
+    async with processes.state() as folder:
+        first = await processes.daemon(folder)
+        await processes.answering(folder)
+        client = HttpClient(Paths.default(folder).socket)
+        token = (await client.add_token("fuzz", "admin")).token
+        await client.aclose()
+        assert await processes.end(first) == 0
+        daemon = await processes.daemon(folder, "--listen", "127.0.0.1:0")
+        try:
+            url = await _url(daemon)
+            argv = [
+                sys.executable, "-m", "schemathesis.cli",
+                "--config-file", str(HERE / "schemathesis.toml"), "run", f"{url}/v1/openapi.json",
+                "--max-time", SECONDS, "--workers", "2", "--no-color", "--seed", "7",
+            ]  # fmt: skip
+            env = {
+                **os.environ, "SCHEMATHESIS_HOOKS": "tests.backend.daemon.fuzz_hooks",
+                "PYTHONPATH": str(HERE.parents[2]), "NO_PROXY": "*", "PDT_FUZZ_TOKEN": str(token),
+            }  # fmt: skip
+            done = await asyncio.to_thread(
+                subprocess.run, argv, env=env, cwd=folder.parent, capture_output=True, text=True,
+                timeout=300, check=False,
+            )  # fmt: skip
+            await processes.answering(folder, daemon.pid)  # it is still the same that lives
+        finally:
+            assert await processes.end(daemon) == 0
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        tested = re.search(r"(\d+) generated, (\d+) passed", done.stdout)
+        assert tested is not None, done.stdout[-2000:]
+        assert int(tested[1]) > 100
+        log = Paths.default(folder).log.read_text()
+        assert "Traceback" not in log
+
+
+async def _url(daemon: processes.Process) -> str:
+    assert daemon.stderr is not None
+    async with asyncio.timeout(processes.PATIENCE_S):
+        line = (await daemon.stderr.readline()).decode()
+    found = re.search(r"http://\S+", line)
+    assert found is not None, line
+    return found[0]
