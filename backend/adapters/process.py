@@ -118,15 +118,11 @@ class ProcessRuntime:
         is listened on, or when the claim is missing or another owner's; Refused when a value that
         its environment refers to cannot be had; HostError kinds.
         """
-        env = await resolved(spec.env, instance)
         args = launching.start_args(
             host.work_dir, self.owner, instance, generation, spec, labels,
-            run_id=str(uuid.uuid4()),
-            log_limit=self._log_limit,
-            rotate_every_s=self._rotate_every_s,
-            row=row,
-            recorded=recorded,
-            env=env,
+            run_id=str(uuid.uuid4()), log_limit=self._log_limit,
+            rotate_every_s=self._rotate_every_s, row=row, recorded=recorded,
+            env=await resolved(spec.env, instance),
         )  # fmt: skip
         out = await self._pool.run(host, launching.START, args=args, timeout=timeout)
         lines = out.stdout.split("\n")

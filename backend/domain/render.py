@@ -21,7 +21,6 @@ from backend.domain.inherit import EffectiveRole, effective
 from backend.domain.instance import LaunchFile, LaunchSpec, Mount
 from backend.domain.mode import Attachment, Catalogue, EngineRecipe, Mode, RoleRecipe, RouterRecipe
 from backend.domain.programs import is_script, locate
-from backend.domain.references import is_reference
 from backend.domain.scope import HINTS, Place, Siblings, member_scope, router_scope
 from backend.domain.template import Renderer
 from backend.domain.worker_calls import Peer
@@ -307,9 +306,7 @@ def _files(added: Attachment | None, renderer: Renderer, place: Place) -> tuple[
 
 def _texts(templates: Mapping[str, str], whose: str, renderer: Renderer) -> dict[str, str]:
     return {
-        key.removesuffix("?"): value
-        if is_reference(value)
-        else renderer.text(value, f"env {key} of {whose}")
+        key.removesuffix("?"): renderer.text(value, f"env {key} of {whose}")
         for key, value in templates.items()
         if not (key.endswith("?") and renderer.lacks(value))
     }

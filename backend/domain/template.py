@@ -15,6 +15,7 @@ from typing import Any
 
 from backend.domain.engine_args import parse_json
 from backend.domain.errors import Problem, Refused
+from backend.domain.references import is_reference
 
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}\}")
 SPACED = re.compile(r"\{\{\s+[\w.-]+\s*\}\}|\{\{\s*[\w.-]+\s+\}\}")
@@ -46,7 +47,9 @@ class Renderer:
         self._missing: dict[str, str] = {}
 
     def text(self, template: str, where: str) -> str:
-        """`template` as text; a list is joined by commas."""
+        """`template` as text; a list is joined by commas. What is kept elsewhere stays as it is."""
+        if is_reference(template):
+            return template
 
         def fill(match: re.Match[str]) -> str:
             found = self.scope.get(match[1])
