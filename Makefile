@@ -14,7 +14,7 @@ TESTS ?=#     what `make test` runs, default all:      make test TESTS=tests/uni
 JOBS ?= 2#    worker processes of the fast tests
 CANDIDATES := python3.11 python3.12 python3.13 python3
 
-.PHONY: help venv demo test chaos mutants check format bench shots pins clean gone
+.PHONY: help venv demo test chaos mutants docs check format bench shots pins clean gone
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo 'make check   lint, format, types, direction of imports'
 	@echo 'make format  let the linter and the formatter repair what they can'
 	@echo 'make bench   speed, beside a rival in the same run'
+	@echo 'make docs    write the pages of docs/ that follow from code'
 	@echo 'make shots   redraw the pictures in screenshots/'
 	@echo 'make pins    take the newest allowed releases into constraints.txt'
 	@echo 'make clean   remove .venv and every cache'
@@ -52,6 +53,9 @@ check: $(STAMP)
 format: $(STAMP)
 	$(PY) -m ruff check --fix . screenshots/*.py
 	$(PY) -m ruff format . screenshots/*.py
+
+docs: $(STAMP)
+	@$(PY) -m docs.generate
 
 bench: $(STAMP)
 	@$(PY) -m tests.bench $(ARGS)

@@ -79,7 +79,7 @@ def document(catalogue: Catalogue) -> str:
     lines = [
         "# Modes",
         "",
-        "<!-- Written by `python -m modes.generate` from modes/. -->",
+        "<!-- Written from modes/ by `make docs`; do not edit. -->",
         "",
         "A mode is one recipe: an engine, a KV connector and a router. Choosing it decides the",
         "connector, the handshake's variables and the ports; none of them is a field of a form.",

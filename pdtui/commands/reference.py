@@ -11,7 +11,7 @@ from pdtui.i18n import tr
 HEAD = """\
 # Keys
 
-Written from the console's own table of commands by `python -m pdtui.commands.reference`.
+Generated from the console's own table of commands by `make docs`; do not edit.
 
 Lower case reads or can be taken back, capital letters change more, and what destroys asks for the
 name. A key that cannot act says why. `?` shows the keys of the present screen, `:` finds any

@@ -10,7 +10,7 @@ from backend.domain.rules.words import TEXT
 _INTRO = """\
 # Rules asked at every save
 
-Generated from `backend/domain/rules` by `python -m modes.generate_rules`; do not edit.
+Generated from `backend/domain/rules` by `make docs`; do not edit.
 
 A document is judged before it is stored, by the console, the API (`POST /check`) and
 `pdtui check FILE [--json] [--all]` alike. A verdict is one of
