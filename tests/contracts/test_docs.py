@@ -9,8 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from backend.adapters.recipes import load_catalogue
+from backend.domain.documents import parse_deployment
+from backend.domain.rules.known import Known
+from backend.domain.rules.table import judge
 from docs.pages.about_fields import ABOUT
 from docs.pages.fields import fields
 
@@ -30,7 +34,7 @@ def test_generated_pages_are_what_the_code_says() -> None:
 def test_every_field_is_told_and_no_other() -> None:
     known = set(fields())
     own = {(model, name) for model, told in ABOUT.items() for name in told}
-    shared = {name for name in ABOUT["Overridable"]}
+    shared = set(ABOUT["Overridable"])
     assert not {pair for pair in known if pair not in own and pair[1] not in shared}
     assert not {p for p in own if p[0] != "Overridable" and p not in known}
 
@@ -59,6 +63,29 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_every_mode_has_a_page_that_says_how() -> None:
     modes = set(load_catalogue().modes)
     assert {p.stem for p in (DOCS / "how-to").glob("*.md")} >= modes
+
+
+EXAMPLES = [*sorted((DOCS / "how-to").glob("*.md")), DOCS / "tutorial.md", ROOT / "README.zh.md"]
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda p: p.name)
+def test_every_document_that_is_shown_can_be_saved(page: Path) -> None:
+    """Nothing is refused and nothing is doubted; only a page about hosts shows no document."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
+    known = Known(load_catalogue(), inventory=False)
+    for block in blocks:
+        assert judge(parse_deployment(yaml.safe_load(block)), known) == ()
+    assert blocks or page.stem == "hosts"
+
+
+def test_the_chinese_readme_shows_the_same_document() -> None:
+    both = [
+        re.search(r"^```yaml\n(.*?)^```", (ROOT / name).read_text(encoding="utf-8"), re.S | re.M)
+        for name in ("README.md", "README.zh.md")
+    ]
+    assert both[0]
+    assert both[1]
+    assert yaml.safe_load(both[0][1]) == yaml.safe_load(both[1][1])
 
 
 def test_every_page_is_in_the_index() -> None:

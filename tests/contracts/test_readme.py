@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
+from typer.testing import CliRunner
 
 from backend.domain.deployment import Deployment
 from backend.domain.instance import MEMBER_ROLES
+from pdtui.cli import app
 from pdtui.commands.catalog import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -60,13 +59,10 @@ def test_the_keys_are_the_commands_keys() -> None:
 
 def help_of(*words: str) -> str:
     """What `pdtui WORDS --help` prints; fails when there is no such command."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pdtui", *words, "--help"],
-        cwd=ROOT, env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"pdtui {' '.join(words)}: {done.stdout}{done.stderr}"
-    return done.stdout
+    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
+    done = runner.invoke(app, [*words, "--help"])
+    assert done.exit_code == 0, f"pdtui {' '.join(words)}: {done.output}"
+    return done.output
 
 
 def test_the_commands_and_their_options_exist() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e import wheel
 from tests.e2e.typed import Shell, Step, missing, steps
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 

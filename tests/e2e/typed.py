@@ -1,7 +1,7 @@
 """Types a page's console lines into a shell, and compares the answers with what the page shows.
 
-What stands after a `$` in a console block is typed; the lines that follow are expected in this order,
-with `...` for anything. A YAML block after "Save this as `NAME`" is written to that file.
+What stands after a `$` in a console block is typed; the lines that follow are expected in this
+order, with `...` for anything. A YAML block after "Save this as `NAME`" is written to that file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PATIENCE_S = 150.0
+PATIENCE_S = 400.0
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```", re.M | re.S)
 _SAVE = re.compile(r"Save this as `([^`]+)`")
 
