@@ -43,6 +43,8 @@ ABOUT: dict[str, dict[str, str]] = {
         "kv_load_failure_policy": "What decode does with a request whose KV did not arrive.",
         "connector_extra": "Keys merged into the rendered connector's settings, by role.",
         "allow": "Ids of [rules](rules.md) let through on purpose; shown as unverified.",
+        "canary": "Whether each pair is tried now and then with one short request; false: only "
+        "when somebody asks for it.",
     },
     "ConnectorExtra": {
         "prefill": "For the prefill side: `{kv_buffer_device: cpu}`.",

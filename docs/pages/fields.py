@@ -89,7 +89,9 @@ def _table(model: type[BaseModel]) -> Iterator[str]:
     yield "| field | type | default | |"
     yield "|---|---|---|---|"
     for name, field in model.model_fields.items():
-        about = ABOUT[model.__name__].get(name) or ABOUT["Overridable"][name]
+        about = ABOUT[model.__name__].get(name) or ABOUT["Overridable"].get(name)
+        if about is None:
+            raise KeyError(f"say what {model.__name__}.{name} is for: docs/pages/about_fields.py")
         shown = field.alias or name
         yield f"| `{shown}` | {_type(field)} | {_default(field)} | {about} |"
 
