@@ -20,7 +20,8 @@ async def look(
     in the facts.
     """
     peer = await pool.connect(host)
-    out = await pool.run(host, probe.SCRIPT, args=[host.work_dir, *files], timeout=timeout)
+    args = [host.work_dir, *files]
+    out = await pool.run(host, probe.SCRIPT, args=args, timeout=timeout, self_bounded=True)
     facts = probe.parse(out.stdout, peer or host.address)
     if host.service_address:
         facts = facts.model_copy(update={"address": host.service_address})

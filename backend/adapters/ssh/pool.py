@@ -164,15 +164,21 @@ class SshPool:
         stdin: bytes = b"",
         timeout: float = 20.0,
         check: bool = True,
+        self_bounded: bool = False,
     ) -> Output:
         """Run a POSIX sh script on the host; it sees `args` as `$1`... and `stdin` as its input.
 
         The script starts only once it has arrived whole. After `timeout` seconds the remote
-        process group is killed, by the remote end itself. Raises TimedOut; HostUnreachable when the
-        connection was lost (the outcome is then unknown); RemoteFailed for a non-zero exit when
-        `check`; HostError kinds when there is no connection; ValueError for a NUL character.
+        process group is killed: by the remote end itself, or from here where the script is
+        `self_bounded` (nothing in it can hang, which saves two processes). Raises TimedOut;
+        HostUnreachable when the connection was lost (the outcome is then unknown); RemoteFailed for
+        a non-zero exit when `check`; HostError kinds when there is no connection; ValueError for a
+        NUL character.
         """
-        raw = await self.run_raw(host, script, args=args, stdin=stdin, timeout=timeout, check=check)
+        raw = await self.run_raw(
+            host, script, args=args, stdin=stdin, timeout=timeout, check=check,
+            self_bounded=self_bounded,
+        )  # fmt: skip
         return Output(
             raw.stdout.decode("utf-8", "replace"), raw.stderr.decode("utf-8", "replace"), raw.exit
         )
@@ -186,9 +192,10 @@ class SshPool:
         stdin: bytes = b"",
         timeout: float = 20.0,
         check: bool = True,
+        self_bounded: bool = False,
     ) -> RawOutput:
         """As `run`, with the output as bytes."""
-        sent = payload(script, args, stdin, limit_s=timeout)
+        sent = payload(script, args, stdin, limit_s=None if self_bounded else timeout)
         link = self._link(host)
         async with link.session(timeout) as conn:
             try:

@@ -199,6 +199,15 @@ async def test_overdue_commands_are_killed_without_timeout_program(
     assert await gone(int((machine.home / "child").read_text()))
 
 
+async def test_a_script_that_bounds_itself_is_killed_from_here_all_the_same(
+    pool: SshPool, host: Host, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.adapters.ssh.sessions.SLACK_S", 0.2)
+    with pytest.raises(TimedOut):
+        await pool.run(host, "echo $$ >shell; sleep 300; true", timeout=4.0, self_bounded=True)
+    assert await gone(int((machine.home / "shell").read_text()))
+
+
 async def test_a_connection_lost_while_running(pool: SshPool, host: Host, machine: Machine) -> None:
     running = asyncio.create_task(pool.run(host, "echo $$ >pid; sleep 5; echo done", timeout=30))
     await pid_in(machine.home / "pid")
