@@ -77,9 +77,11 @@ async def check(body: Document, backend: TheBackend, every: bool = False) -> Che
 
 
 @router.delete("/deployments/{name}", status_code=202)
-async def delete_deployment(name: str, backend: TheBackend, actor: Actor, expect: Expected) -> None:
-    """Stop everything and forget it once nothing is left."""
-    await backend.groups.delete(name, actor, expect=expect)
+async def delete_deployment(
+    name: str, backend: TheBackend, actor: Actor, expect: Expected, force: bool = False
+) -> None:
+    """Stop everything and forget it once nothing is left; `force` passes silent hosts."""
+    await backend.groups.delete(name, actor, expect=expect, force=force)
 
 
 @router.post("/deployments/{name}/scale")
@@ -103,7 +105,13 @@ async def pause(
     name: str, body: PauseBody, backend: TheBackend, actor: Actor, expect: Expected
 ) -> GroupView:
     """Switch the group off or on."""
-    return await backend.groups.pause(name, body.paused, actor, expect=expect)
+    return await backend.groups.pause(name, body.paused, actor, force=body.force, expect=expect)
+
+
+@router.post("/deployments/{name}/told")
+async def told(name: str, backend: TheBackend, actor: Actor, expect: Expected) -> GroupView:
+    """The operator has told a router that is kept up by hand of its present members."""
+    return await backend.groups.told(name, actor, expect=expect)
 
 
 @router.delete("/deployments/{name}/instances/{instance}", status_code=202)
@@ -114,12 +122,14 @@ async def delete_instance(
     actor: Actor,
     expect: MayExpect,
     dry_run: bool = False,
+    force: bool = False,
 ) -> Deletion:
-    """Take one instance out, and say what that means; `dry_run` only says it."""
+    """Take one instance out, and say what that means; `dry_run` only says it, `force` does not
+    wait for a host that does not answer."""
     if not dry_run:
         stated(expect)
     return await backend.groups.delete_instance(
-        name, instance, actor, dry_run=dry_run, expect=expect
+        name, instance, actor, dry_run=dry_run, force=force, expect=expect
     )
 
 

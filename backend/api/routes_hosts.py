@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from backend.api.deps import ROLE, TheBackend
+from backend.api.deps import ROLE, Actor, Expected, TheBackend
 from backend.domain.doctor import Finding
 from backend.domain.host import Host
 from backend.domain.portmap import PortMap
 from backend.domain.precondition import etag
-from backend.domain.views import SshAlias
+from backend.domain.views import HostView, SshAlias
 
 router = APIRouter(tags=["hosts"])
 
@@ -56,6 +56,13 @@ async def doctor(
 ) -> list[Finding]:
     """Examine hosts (all of them, or those named), with what a deployment needs of them."""
     return list(await backend.hosts.doctor(host or (), deployment))
+
+
+@router.post("/hosts/{name}/fence")
+async def fence_host(name: str, backend: TheBackend, actor: Actor, expect: Expected) -> HostView:
+    """Give up all that is on a host that does not answer: it is placed elsewhere, and killed there
+    the moment the host is back."""
+    return await backend.hosts.fence(name, actor, expect)
 
 
 @router.get("/hosts/{name}")

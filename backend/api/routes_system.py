@@ -130,9 +130,11 @@ async def accept_key(
 
 
 @router.delete("/hosts/{name}", status_code=204)
-async def delete_host(name: str, backend: TheBackend, actor: Actor, expect: Expected) -> None:
-    """Remove a host that carries nothing of ours."""
-    await backend.hosts.drop(name, actor, expect)
+async def delete_host(
+    name: str, backend: TheBackend, actor: Actor, expect: Expected, force: bool = False
+) -> None:
+    """Remove a host that carries nothing of ours; with `force` one that does not answer."""
+    await backend.hosts.drop(name, actor, expect, force=force)
 
 
 @router.get("/changes", response_class=StreamingResponse, responses=STREAM)

@@ -35,9 +35,10 @@ class RollbackBody(_Body):
 
 
 class PauseBody(_Body):
-    """Whether the group is switched off."""
+    """Whether the group is switched off; `force` does not wait for hosts that do not answer."""
 
     paused: bool
+    force: bool = False
 
 
 class KeyBody(_Body):

@@ -93,17 +93,31 @@ class BackendClient(ABC):
         """Stop the whole group and form it anew; `force` fences hosts that do not answer."""
 
     @abstractmethod
-    async def delete(self, name: str, *, etag: str = ANY) -> None:
-        """Stop the group and forget the deployment."""
+    async def delete(self, name: str, *, force: bool = False, etag: str = ANY) -> None:
+        """Stop the group and forget the deployment; `force` passes hosts that do not answer."""
 
     @abstractmethod
     async def delete_instance(
-        self, name: str, instance: str, *, dry_run: bool = False, etag: str = ANY
+        self,
+        name: str,
+        instance: str,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        etag: str = ANY,
     ) -> Deletion:
         """Remove one member; the group makes a new one in its place. Says what that means."""
 
     @abstractmethod
-    async def pause(self, name: str, paused: bool, *, etag: str = ANY) -> GroupView:
+    async def told(self, name: str, *, etag: str = ANY) -> GroupView:
+        """The operator has told a router that is kept up by hand of its members.
+
+        Raises Conflict `life.not_manual` for a group that keeps its router up itself."""
+
+    @abstractmethod
+    async def pause(
+        self, name: str, paused: bool, *, force: bool = False, etag: str = ANY
+    ) -> GroupView:
         """Stop every member and keep the document, or start them again."""
 
     @abstractmethod
@@ -168,8 +182,15 @@ class BackendClient(ABC):
         """Unlock an identity file for the backend's life; its fingerprint."""
 
     @abstractmethod
-    async def delete_host(self, name: str, *, etag: str = ANY) -> None:
-        """Remove an inventory entry that no instance uses."""
+    async def delete_host(self, name: str, *, force: bool = False, etag: str = ANY) -> None:
+        """Remove an inventory entry that no instance uses; with `force` one that does not answer,
+        giving up what is on it."""
+
+    @abstractmethod
+    async def fence_host(self, name: str, *, etag: str = ANY) -> HostView:
+        """Give up all that is on a host that does not answer; it is placed elsewhere.
+
+        Raises Conflict `host.answers` while it does."""
 
     @abstractmethod
     async def test_host(self, name: str) -> HostView:

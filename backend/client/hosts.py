@@ -55,9 +55,15 @@ class HostCalls(Calls):
         order = {"identity": identity, "passphrase": passphrase}
         return str((await self._call("POST", "/identities/unlock", json=order))["fingerprint"])
 
-    async def delete_host(self, name: str, *, etag: str = ANY) -> None:
+    async def delete_host(self, name: str, *, force: bool = False, etag: str = ANY) -> None:
         """Remove an inventory entry."""
-        await self._call("DELETE", f"/hosts/{quote(name, safe='')}", expect=etag)
+        path = f"/hosts/{quote(name, safe='')}"
+        await self._call("DELETE", path, params={"force": force}, expect=etag)
+
+    async def fence_host(self, name: str, *, etag: str = ANY) -> HostView:
+        """Give up all that is on a host that does not answer."""
+        path = f"/hosts/{quote(name, safe='')}/fence"
+        return HostView.model_validate(await self._call("POST", path, expect=etag))
 
     async def test_host(self, name: str) -> HostView:
         """Look at a host now."""

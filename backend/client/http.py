@@ -280,22 +280,36 @@ class HttpClient(
         body = await self._call("POST", f"{_of(name)}/restart", json=order, expect=etag)
         return GroupView.model_validate(body)
 
-    async def pause(self, name: str, paused: bool, *, etag: str = ANY) -> GroupView:
+    async def pause(
+        self, name: str, paused: bool, *, force: bool = False, etag: str = ANY
+    ) -> GroupView:
         """Switch the group off or on."""
-        order = {"paused": paused}
+        order = {"paused": paused, "force": force}
         body = await self._call("POST", f"{_of(name)}/pause", json=order, expect=etag)
         return GroupView.model_validate(body)
 
-    async def delete(self, name: str, *, etag: str = ANY) -> None:
+    async def delete(self, name: str, *, force: bool = False, etag: str = ANY) -> None:
         """Stop the group and forget the deployment."""
-        await self._call("DELETE", _of(name), expect=etag)
+        await self._call("DELETE", _of(name), params={"force": force}, expect=etag)
+
+    async def told(self, name: str, *, etag: str = ANY) -> GroupView:
+        """Say that the operator has told a router of its members."""
+        body = await self._call("POST", f"{_of(name)}/told", expect=etag)
+        return GroupView.model_validate(body)
 
     async def delete_instance(
-        self, name: str, instance: str, *, dry_run: bool = False, etag: str = ANY
+        self,
+        name: str,
+        instance: str,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        etag: str = ANY,
     ) -> Deletion:
         """Take one instance out, and say what that means; `dry_run` only says it."""
         path = f"{_of(name)}/instances/{quote(instance, safe='')}"
-        body = await self._call("DELETE", path, params={"dry_run": dry_run}, expect=etag)
+        params = {"dry_run": dry_run, "force": force}
+        body = await self._call("DELETE", path, params=params, expect=etag)
         return Deletion.model_validate(body)
 
     async def log(

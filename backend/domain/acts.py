@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from backend.domain.decide import tearing_down, wanted_counts
-from backend.domain.group import Endpoint, Formed, Group, Instance
+from backend.domain.group import Endpoint, Formed, Group, Instance, PeerRecord
 from backend.domain.instance import ProcessStatus
 from backend.domain.layout import Chosen
 from backend.domain.transitions import BACKOFF_S
@@ -16,6 +18,19 @@ def started(fresh: Instance, generation: int, status: ProcessStatus, now: float)
     return fresh.model_copy(
         update={"state": "starting", "process": status, "since": now, "note": ""}
     )
+
+
+def router_started(fresh: Instance, asked: bool, peers: tuple[PeerRecord, ...]) -> Instance:
+    """A pending router that is about to be started with `peers`; `asked` says that its host was
+    asked for this generation before.
+
+    That start may have happened without its answer having come back, and then with the peers of
+    then: with others now it is the next generation, before which whatever started is ended.
+    """
+    update: dict[str, object] = {"snapshot": peers}
+    if asked and fresh.snapshot is not None and set(fresh.snapshot) != set(peers):
+        update["generation"] = fresh.generation + 1
+    return fresh.model_copy(update=update)
 
 
 def respawned(fresh: Instance, now: float) -> Instance | None:
@@ -40,6 +55,7 @@ def next_generation(instance: Instance, now: float) -> Instance:
         "state": "pending",
         "process": None,
         "next_start": None,
+        "haunted": (),
         "since": now,
     }
     return instance.model_copy(update=update)
@@ -58,6 +74,18 @@ def stopping(fresh: Instance, now: float) -> Instance:
     if fresh.state == "stopping":
         return fresh
     return fresh.model_copy(update={"state": "stopping", "since": now, "note": ""})
+
+
+def bereaved(router: Instance, gone: Instance) -> Instance | None:
+    """A router that a member leaves without its being told, for nobody can reach it; else None."""
+    if router.state != "unreachable" or gone.role == "router":
+        return None
+    return router.model_copy(update={"haunted": (*router.haunted, *haunts([gone]))})
+
+
+def haunts(members: Iterable[Instance]) -> tuple[tuple[str, int], ...]:
+    """Where a router that is left to itself may go on sending requests."""
+    return tuple((m.host, p) for m in members if m.role != "router" for p in m.ports)
 
 
 def registered(group: Group, router: Instance, generation: int) -> Group | None:

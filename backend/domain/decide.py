@@ -7,12 +7,13 @@ it is done already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from backend.domain.group import Group, Instance, PeerRecord
 from backend.domain.instance import MEMBER_ROLES, PLAIN_ROLE
+from backend.domain.peers import Registry, peers_wanted, registered_by, registry_agrees
 
 LOOK_AT_DRAINING_S = 0.3
 """Seconds between two looks at a member that finishes what it holds."""
@@ -75,26 +76,20 @@ class Timers:
 
 
 @dataclass(frozen=True)
-class Registry:
-    """A router's registry as read back: url -> role, None while it could not be read."""
-
-    peers: Mapping[str, str] | None = None
-    generation: int = 0
-
-
-@dataclass(frozen=True)
 class Picture:
-    """Everything `decide` looks at. `began` is when this backend began to watch."""
+    """Everything `decide` looks at. `began` is when this backend began to watch; `mode_gone` names
+    a mode that the saved document asks for and the catalogue has no more."""
 
     group: Group
     instances: Sequence[Instance]
     membership: Literal["dynamic", "restart", "manual", "none"]
-    registry: Registry = Registry()
+    registry: Registry = field(default_factory=Registry)
     idle_since: Mapping[str, float] = field(default_factory=dict)
     retry_at: Mapping[str, float] = field(default_factory=dict)
     now: float = 0.0
     timers: Timers = Timers()
     began: float = 0.0
+    mode_gone: str = ""
 
     def of(self, role: str) -> list[Instance]:
         """Instances of a role that are not on their way out."""
@@ -307,54 +302,44 @@ def _router(p: Picture, out: Decision) -> None:
         out.do("unregister")
     paired = all(p.ready(role) for role in MEMBER_ROLES)
     if router is None:
-        if paired:
-            _first_router(p, out)
+        _due(p, Action("create_router"), out)
     elif router.leaving:
         _stop(p, router, out)
     elif router.state == "pending" and paired:
-        _due(p, Action("start", router.id), out)
+        _start_router(p, router, out)
     elif router.state == "exited" and paired:
         _respawn(p, router, out)
     elif router.state == "ready":
         _serving_router(p, router, out, paired)
+    elif paired and _started_in_vain(p, router):
+        _due(p, Action("replace", router.id), out)
     else:
         _wedged(p, router, out)
 
 
-def registered_by(group: Group, router: Instance | None) -> bool:
-    """Whether the endpoint stands on this very start of the router, and the router serves."""
-    endpoint = group.endpoint
-    if endpoint is None or router is None or router.leaving or router.state != "ready":
+def _started_in_vain(p: Picture, router: Instance) -> bool:
+    """Whether a static router that does not serve waits for members that are gone or restarted.
+
+    It would wait as long as it may for their ports; one that gave up is tried with the others.
+    """
+    if p.membership != "restart" or router.state not in ("starting", "unhealthy", "crash_loop"):
         return False
-    return (endpoint.router, endpoint.generation) == (router.id, router.generation)
+    return bool(set(router.snapshot or ()) - set(peers_wanted(p.instances, router)))
 
 
-def _first_router(p: Picture, out: Decision) -> None:
-    """A static router is not built twice: it waits, bounded, for all wanted members."""
-    if p.membership == "restart":
+def _start_router(p: Picture, router: Instance, out: Decision) -> None:
+    """Start a router whose place was taken while its members started.
+
+    A static one is not built twice: its first start waits, bounded, for all wanted members.
+    """
+    if p.membership == "restart" and router.generation == 1:
         complete = all(len(p.ready(r)) >= p.group.applied.get(r, 0) for r in MEMBER_ROLES)
         both = max(min(i.since for i in p.ready(r)) for r in MEMBER_ROLES)
         due = both + p.timers.first_router_wait_s
         if not complete and p.now < due:
             out.at(due)
             return
-    _due(p, Action("create_router"), out)
-
-
-def peers_wanted(instances: Iterable[Instance], router: Instance) -> tuple[PeerRecord, ...]:
-    """The members a router should know: ready, not leaving, of its own revision, in a fixed order.
-
-    Members of another revision never meet it, whatever let them be there.
-    """
-    ready = [
-        i.record()
-        for i in instances
-        if i.role in MEMBER_ROLES
-        and i.state == "ready"
-        and not i.leaving
-        and i.revision == router.revision
-    ]
-    return tuple(sorted(ready, key=lambda r: (r.role, r.instance)))
+    _due(p, Action("start", router.id), out)
 
 
 def _serving_router(p: Picture, router: Instance, out: Decision, paired: bool) -> None:
@@ -362,7 +347,8 @@ def _serving_router(p: Picture, router: Instance, out: Decision, paired: bool) -
     agreed = True
     if p.membership == "dynamic":
         agreed = registry_agrees(p.registry, router, wanted)
-        if not agreed and p.registry.generation == router.generation:
+        unsure = not agreed or router.haunted  # it may have been told while nobody could ask
+        if unsure and p.registry.generation == router.generation:
             _due(p, Action("sync_peers", router.id), out)
     elif p.membership == "restart":
         due = replacement_due(p, router, wanted)
@@ -371,13 +357,6 @@ def _serving_router(p: Picture, router: Instance, out: Decision, paired: bool) -
             agreed = p.now < due
     if p.group.endpoint is None and agreed and paired:
         _due(p, Action("register", router.id), out)
-
-
-def registry_agrees(registry: Registry, router: Instance, wanted: Sequence[PeerRecord]) -> bool:
-    """Whether the router lists exactly the wanted members under their roles."""
-    if registry.peers is None or registry.generation != router.generation:
-        return False
-    return dict(registry.peers) == {w.url: w.role for w in wanted}
 
 
 def replacement_due(p: Picture, router: Instance, wanted: Sequence[PeerRecord]) -> float | None:

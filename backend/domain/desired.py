@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from backend.domain.decide import wanted_counts
 from backend.domain.deployment import Deployment, Roles
-from backend.domain.group import Group
+from backend.domain.group import Group, Instance, Restart
 from backend.domain.instance import MEMBER_ROLES, PLAIN_ROLE
 
 
@@ -32,6 +32,23 @@ def with_counts_in_force(group: Group) -> Group:
     if group.stale:
         wanted = {r: min(n, wanted.get(r, n)) for r, n in group.applied.items()}
     return group.model_copy(update={"applied": wanted})
+
+
+def switched(group: Group, paused: bool, instances: Sequence[Instance], now: float) -> Group:
+    """The group with its switch set; its revision stands, for the switch is no part of it.
+
+    A group that is switched on while a pause still ends its instances ends all of them and forms
+    anew, as in a restart: what is left would otherwise go on beside what the pause has ended. So
+    does one whose configuration changed meanwhile, for it could not replace a single one of them.
+    """
+    spec = group.document.spec.model_copy(update={"paused": paused})
+    document = group.document.model_copy(update={"spec": spec})
+    after = saved(group, document, group.revision, now)
+    ending = any(i.state == "stopping" for i in instances)
+    if not paused and (ending or (instances and group.stale)):
+        restart = Restart(since=now, total=len(instances))
+        return after.model_copy(update={"restart": restart})
+    return after
 
 
 def waiting(group: Group, counts: Mapping[str, int]) -> dict[str, int]:

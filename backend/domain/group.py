@@ -37,7 +37,9 @@ class Instance(_Row):
 
     `failures` counts starts in a row that ended before serving; `served` is the last generation
     whose health path answered us, 0 when none did; times are epoch seconds. `net_device` is the
-    interface for KV traffic, where the mode needs one.
+    interface for KV traffic, where the mode needs one. `haunted` are hosts and ports of members
+    that ended while this router could not be told: it may still send there, so that nobody else may
+    have them.
     """
 
     id: str
@@ -54,6 +56,7 @@ class Instance(_Row):
     net_device: str = ""
     bands: tuple[Band, ...] = ()
     snapshot: tuple[PeerRecord, ...] | None = None
+    haunted: tuple[tuple[str, int], ...] = ()
     process: ProcessStatus | None = None
     served: int = 0
     failures: int = 0

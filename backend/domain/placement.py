@@ -10,7 +10,7 @@ from backend.domain.host import Vendor
 from backend.domain.no_room import refusal
 from backend.domain.seats import Need, Room, Seat, search, selects
 
-__all__ = ["Need", "Room", "Seat", "place", "place_most", "selects"]
+__all__ = ["Need", "Room", "Seat", "misfits", "place", "place_most", "selects"]
 
 
 def place(
@@ -63,6 +63,24 @@ def place_most(
     if not best and first is not None:
         raise first
     return best
+
+
+def misfits(rooms: Sequence[Room], seats: Sequence[Seat]) -> str:
+    """Why seats chosen earlier no more fit the hosts as they are now; empty while all do."""
+    now = {r.host: r for r in rooms}
+    for seat in seats:
+        room = now.get(seat.host)
+        if room is None or room.why_not:
+            return f"{seat.host}: {room.why_not if room else 'it is not in the inventory any more'}"
+        gone = {*seat.accelerators} - {a.index for a in room.free}
+        if gone:
+            return f"{seat.host}: accelerators {', '.join(map(str, sorted(gone)))} are in use"
+        taken = {p for b in seat.bands for p in b.ports} & room.taken_ports
+        if taken:
+            return f"{seat.host}: ports {', '.join(map(str, sorted(taken)))} are taken"
+        if room.address != seat.address:
+            return f"{seat.host}: its address is {room.address} now"
+    return ""
 
 
 def _types(rooms: Sequence[Room], vendor: Vendor | None, only: str | None) -> list[str]:

@@ -131,6 +131,26 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ..
     return tuple(_differ("", old, new))
 
 
+def changes_beside(old: Deployment, new: Deployment) -> tuple[str, ...]:
+    """One line per difference that a revision leaves out, save for counts and the switch: labels,
+    where members go, schedules and rules that are let through."""
+    return tuple(_differ("", _beside(old), _beside(new)))
+
+
+def _beside(deployment: Deployment) -> dict[str, Any]:
+    spec = deployment.spec.model_dump(mode="json", exclude_defaults=True)
+    where = _NOWHERE - {"replicas"}
+    kept: dict[str, Any] = {k: spec[k] for k in (*sorted(where), "scaling_schedule") if k in spec}
+    allow = (spec.get("disaggregation") or {}).get("allow")
+    if allow:
+        kept["disaggregation.allow"] = allow
+    kept["roles"] = {
+        role: {k: v for k, v in body.items() if k in where}
+        for role, body in (spec.get("roles") or {}).items()
+    }
+    return {"metadata": {"labels": deployment.metadata.labels}, "spec": kept}
+
+
 def _differ(path: str, old: Any, new: Any) -> Iterator[str]:
     if old == new:
         return

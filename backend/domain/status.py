@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.domain.decide import Picture, peers_wanted, roles_of, tearing_down, wanted_counts
+from backend.domain.decide import Picture, roles_of, tearing_down, wanted_counts
 from backend.domain.group import Group, Instance
-from backend.domain.views import GroupStatus, Mark, PhaseView, RoleCount
+from backend.domain.peers import peers_wanted
+from backend.domain.telling import Said, all_told, plainly, said
+from backend.domain.views import GroupStatus, Level, Mark, PhaseView, RoleCount
 
 LIVING = ("starting", "ready", "unhealthy")
 
@@ -75,29 +77,32 @@ def marks(p: Picture) -> tuple[Mark, ...]:
     """What is shown beside the status."""
     g, out = p.group, []
     if g.stale:
-        out.append(
-            Mark(
-                id="config_changed",
-                text="The saved configuration is not what runs. Restart applies it; until then "
-                "no role scales up.",
-            )
-        )
+        out.append(mark("config_changed", said("mark.config_changed")))
+    if p.mode_gone:
+        out.append(mark("mode_gone", said("mark.mode_gone", mode=p.mode_gone)))
     if g.unverified and g.formed is not None:
-        out.append(Mark(id="unverified", text=" ".join(g.unverified), level="info"))
+        out.append(mark("unverified", *map(plainly, g.unverified), level="info"))
     if g.placement_note and _something_to_place(p):
-        out.append(Mark(id="placement", text=g.placement_note))
+        out.append(mark("placement", plainly(g.placement_note)))
     out += _member_marks(p.instances)
     out += _blocked(g, p.instances)
     router = p.router
     if p.membership != "none" and router is not None and router.state == "ready":
         if g.endpoint is None:
-            text = router.note or "waiting for the router's registry and one answered request"
-            out.append(Mark(id="registration", text=text, level="info"))
+            why = plainly(router.note) if router.note else said("mark.registration")
+            out.append(mark("registration", why, level="info"))
         elif router.note:
-            out.append(Mark(id="membership", text=router.note))
-        elif p.membership == "manual" and (text := _by_hand(p, router)):
-            out.append(Mark(id="membership", text=text))
+            out.append(mark("membership", plainly(router.note)))
+        elif p.membership == "manual" and (todo := _by_hand(p, router)) is not None:
+            out.append(mark("membership", said("mark.by_hand", todo=todo)))
     return tuple(out)
+
+
+def mark(key: str, *lines: Said, level: Level = "warning") -> Mark:
+    """A mark from what it tells."""
+    return Mark.model_validate(
+        {"id": key, "text": all_told(lines, "en"), "level": level, "said": lines}
+    )
 
 
 def _something_to_place(p: Picture) -> bool:
@@ -118,43 +123,51 @@ def _blocked(g: Group, instances: Sequence[Instance]) -> list[Mark]:
     if not stuck or not tearing_down(g):
         return []
     what = "deletion" if g.deleting else "pause" if g.document.spec.paused else "restart"
-    text = f"The {what} waits for {', '.join(stuck)} to confirm that its instances ended."
-    return [Mark(id="restart_blocked", text=text, level="error")]
+    return [mark("restart_blocked", said(f"mark.blocked.{what}", hosts=stuck), level="error")]
 
 
-def _by_hand(p: Picture, router: Instance) -> str:
+def _by_hand(p: Picture, router: Instance) -> Said | None:
     """What the operator has to change at a router whose members are kept up by hand."""
     if router.snapshot is None:
-        return ""
+        return None
     now = {f"{r.role} {r.url}" for r in peers_wanted(p.instances, router)}
-    told = {f"{r.role} {r.url}" for r in router.snapshot}
-    parts = [f"add {', '.join(sorted(now - told))}"] if now - told else []
-    parts += [f"remove {', '.join(sorted(told - now))}"] if told - now else []
-    if not parts:
-        return ""
-    return f"The router is kept up by hand. Tell it: {'; '.join(parts)}."
+    known = {f"{r.role} {r.url}" for r in router.snapshot}
+    added, removed = sorted(now - known), sorted(known - now)
+    if added and removed:
+        return said("mark.by_hand.both", added=added, removed=removed)
+    if added:
+        return said("mark.by_hand.add", peers=added)
+    return said("mark.by_hand.remove", peers=removed) if removed else None
 
 
 def _member_marks(instances: Sequence[Instance]) -> list[Mark]:
     out = []
     lost = sorted({i.host for i in instances if i.state == "unreachable"})
     if lost:
-        out.append(
-            Mark(
-                id="unreachable_host",
-                text=f"{', '.join(lost)} does not answer; its instances are left as they are.",
-                level="error",
-            )
-        )
+        out.append(mark("unreachable_host", *_lost(instances, lost), level="error"))
     for instance in instances:
         if instance.state == "crash_loop":
-            text = f"{instance.id} ended {instance.failures} times without serving: {instance.note}"
-            out.append(Mark(id="crash_loop", text=text, level="error"))
+            line = said(
+                "mark.crash_loop",
+                instance=instance.id,
+                failures=instance.failures,
+                note=instance.note,
+            )
+            out.append(mark("crash_loop", line, level="error"))
     leaving = [i for i in instances if i.state == "draining"]
     if leaving:
-        names = ", ".join(i.id for i in leaving)
-        out.append(Mark(id="draining", text=f"finishing what they hold: {names}", level="info"))
+        names = [i.id for i in leaving]
+        out.append(mark("draining", said("mark.draining", instances=names), level="info"))
     return out
+
+
+def _lost(instances: Sequence[Instance], hosts: Sequence[str]) -> list[Said]:
+    """Why what is on a silent host is left there, and the way past it."""
+    lines = [said("mark.lost", hosts=hosts)]
+    router = next((i for i in instances if i.role == "router" and i.state == "unreachable"), None)
+    if router is not None:
+        lines.append(said("mark.lost.router", router=router.id))
+    return [*lines, said("mark.lost.way", host=hosts[0])]
 
 
 def phase(group: Group, instances: Sequence[Instance]) -> PhaseView | None:

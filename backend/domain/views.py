@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.domain.access import Role
 from backend.domain.instance import Band, State
+from backend.domain.telling import Said
 from backend.domain.watch_views import AlertView, CanaryView, EffectView
 
 GroupStatus = Literal["Stopped", "Pending", "Partially ready", "Running"]
@@ -67,14 +68,17 @@ class RoleCount(_View):
 
 
 class Mark(_View):
-    """Something shown beside the status, never instead of it."""
+    """Something shown beside the status, never instead of it. `text` is what `said` says in
+    English, one sentence after another."""
 
     id: Literal[
         "config_changed", "unverified", "unreachable_host", "crash_loop", "placement",
         "registration", "membership", "restart_blocked", "ratio", "draining", "effect", "canary",
+        "mode_gone",
     ]  # fmt: skip
     text: str
     level: Level = "warning"
+    said: tuple[Said, ...] = ()
 
 
 class EndpointView(_View):
@@ -169,7 +173,8 @@ class SshAlias(_View):
 
 
 class EventView(_View):
-    """One line of history: what happened to what, when, by whom (`system` or a user)."""
+    """One line of history: what happened to what, when, by whom (`system` or a user). `message` is
+    what `said` says in English; lines of earlier versions have nothing but their message."""
 
     seq: int
     at: float
@@ -180,6 +185,7 @@ class EventView(_View):
     host: str = ""
     actor: str = "system"
     message: str
+    said: Said | None = None
 
 
 class RouterRow(_View):
@@ -302,10 +308,12 @@ class VersionView(_View):
 
 
 class Deletion(_View):
-    """What taking an instance out means for its group: sentences, the gravest first."""
+    """What taking an instance out means for its group: sentences, the gravest first, in English
+    and as they are told."""
 
     instance: str
     warnings: tuple[str, ...] = ()
+    said: tuple[Said, ...] = ()
 
 
 class AdoptableView(_View):

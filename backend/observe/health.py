@@ -16,6 +16,7 @@ from backend.adapters.ssh.pool import SshPool
 from backend.domain.errors import PdError
 from backend.domain.group import Instance
 from backend.domain.host import Host
+from backend.domain.transitions import FAILED_PROBES
 from backend.store.clock import steady
 from backend.store.store import Store
 
@@ -41,17 +42,19 @@ class Probes:
 
 @dataclass(frozen=True)
 class HealthPace:
-    """Seconds between probes: first seconds of a start, later in a start, while it serves.
+    """Seconds between probes: at the beginning of a start and at most during it, while it serves
+    and while it drains. In between, a start is asked again after `patience` times its age, so that
+    it is seen to serve at most that much later than it does, however long it takes.
 
     `hop_s` is how long a router may take to carry a prefill's answer on to its decode.
     """
 
-    young_s: float = 0.25
+    young_s: float = 0.05
     starting_s: float = 1.0
+    patience: float = 0.05
     serving_s: float = 1.0
     draining_s: float = 0.3
     timeout_s: float = 2.0
-    young_for_s: float = 15.0
     hop_s: float = 0.5
 
 
@@ -119,8 +122,14 @@ class HealthWatch:
             before = self.probes(key)
             after = await self._probe(instance, before)
             self._probes[key] = after
-            turned = (before.healthy > 0) != (after.healthy > 0) or before.failed != after.failed
-            if turned or before.generation != after.generation or instance.state == "draining":
+            turned = (before.healthy > 0) != (after.healthy > 0)
+            failing = (before.failed >= FAILED_PROBES) != (after.failed >= FAILED_PROBES)
+            if (
+                turned
+                or failing
+                or before.generation != after.generation
+                or instance.state == "draining"
+            ):
                 self._on_change(instance.group)
             await asyncio.sleep(self._pause(instance, time.monotonic() - began))
 
@@ -128,8 +137,8 @@ class HealthWatch:
         if instance.state == "draining":
             return self._pace.draining_s
         if instance.state == "starting":
-            young = age < self._pace.young_for_s
-            return self._pace.young_s if young else self._pace.starting_s
+            due = max(age * self._pace.patience, self._pace.young_s)
+            return min(due, self._pace.starting_s)
         return self._pace.serving_s
 
     async def _probe(self, instance: Instance, before: Probes) -> Probes:
@@ -213,6 +222,13 @@ class HealthWatch:
         except (PdError, httpx.HTTPError):
             return None
         return page.text if page.status_code == httpx.codes.OK else None
+
+
+def _turned(before: Probes, after: Probes) -> bool:
+    """Whether a verdict may have changed: the first good answer, the first bad one too many."""
+    healthy = (before.healthy > 0) != (after.healthy > 0)
+    failing = (before.failed >= FAILED_PROBES) != (after.failed >= FAILED_PROBES)
+    return healthy or failing or before.generation != after.generation
 
 
 def _drains(instance: Instance) -> bool:

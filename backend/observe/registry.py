@@ -9,11 +9,11 @@ from collections.abc import Callable
 import httpx
 
 from backend.adapters.http import HostHttp
-from backend.domain.decide import Registry
 from backend.domain.errors import PdError
 from backend.domain.group import Instance
 from backend.domain.host import Host
 from backend.domain.mode import Mode
+from backend.domain.peers import Registry
 from backend.domain.recipes import pinned_mode
 from backend.domain.worker_calls import HttpCall, WorkerRow, list_call, parse_workers
 from backend.store.store import Store

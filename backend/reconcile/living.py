@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from backend.adapters.process import ClaimOrder
 from backend.domain import acts, adoption
 from backend.domain.bands import HTTP
-from backend.domain.decide import peers_wanted
 from backend.domain.errors import Conflict, RemoteFailed
 from backend.domain.group import Instance, PeerRecord
 from backend.domain.instance import MEMBER_ROLES, LaunchSpec
+from backend.domain.peers import peers_wanted
 from backend.domain.recipes import pinned
 from backend.domain.render import Place, program_of, render_router
+from backend.domain.telling import Said, plainly, said
 from backend.domain.worker_calls import Peer
 from backend.reconcile import crash
 from backend.reconcile.world import World, instance_dir
@@ -30,14 +29,19 @@ async def start(w: World, key: str) -> None:
     """
     instance = w.store.instances[key]
     host = w.store.hosts[instance.host]
-    update: dict[str, Any] = {}
+    launch, snapshot = instance.launch, instance.snapshot
     if instance.role == "router":
         launch, snapshot = _router_launch(w, instance)
-        update = {"launch": launch, "snapshot": snapshot}
     at = {"id": key, "host": host.name}
-    intent = Intent(f"start:{key}:{instance.generation}", "start", instance.group, at)
     async with w.store.lock(instance.group), w.store.write() as tx:
-        instance = w.store.instances[key].model_copy(update=update)
+        instance = w.store.instances[key]
+        if instance.role == "router":
+            asked = f"start:{key}:{instance.generation}"
+            instance = acts.router_started(instance, asked in w.store.intents, snapshot or ())
+            if asked != f"start:{key}:{instance.generation}":
+                tx.close_intent(asked)
+        instance = instance.model_copy(update={"launch": launch})
+        intent = Intent(f"start:{key}:{instance.generation}", "start", instance.group, at)
         tx.open_intent(intent)
         tx.put_instance(instance)
     crash.reached(f"intent:{intent.key}")
@@ -67,11 +71,22 @@ async def start(w: World, key: str) -> None:
             tx.tell(
                 "started",
                 instance,
-                f"{key} starts on {host.name}:{instance.port} (pid {status.pid}, generation "
-                f"{instance.generation})",
+                said(
+                    "started",
+                    instance=key,
+                    host=host.name,
+                    port=instance.port,
+                    pid=status.pid,
+                    generation=instance.generation,
+                ),
             )
     if fresh is None:
         w.release()
+
+
+def because(note: str) -> Said:
+    """Why something is as it is, in brackets; nothing where nobody knows."""
+    return said("because", why=note) if note else plainly("")
 
 
 def labels(instance: Instance) -> dict[str, str]:
@@ -155,7 +170,12 @@ async def respawn(w: World, key: str) -> None:
         tx.tell(
             "respawn",
             instance,
-            f"{key} is started again ({instance.note}); generation {instance.generation + 1}",
+            said(
+                "respawn",
+                instance=key,
+                why=because(instance.note),
+                generation=instance.generation + 1,
+            ),
             level="warning",
         )
 
@@ -176,7 +196,7 @@ async def replace_router(w: World, key: str) -> None:
         tx.tell(
             "replaced",
             instance,
-            f"{key} is replaced: its members changed",
+            said("replaced", instance=key),
         )
 
 
@@ -188,11 +208,11 @@ async def kill(w: World, key: str) -> None:
     instance = w.store.instances[key]
     waited = w.clock() - instance.since
     async with w.store.lock(instance.group), w.store.write() as tx:
-        word = "since its start" if instance.state == "starting" else "while its process lives"
+        way = "wedged.start" if instance.state == "starting" else "wedged.later"
         tx.tell(
             "wedged",
             instance,
-            f"{key} has not answered for {waited:.0f} s {word}; it is killed and started again",
+            said(way, instance=key, seconds=f"{waited:.0f}"),
             level="error",
         )
     host = w.store.hosts[instance.host]
@@ -213,7 +233,7 @@ async def drain(w: World, key: str) -> None:
         tx.tell(
             "draining",
             instance,
-            f"{key} leaves: it takes no new request and finishes what it holds",
+            said("draining", instance=key),
         )
 
 
@@ -234,10 +254,13 @@ async def stop(w: World, key: str) -> None:
     async with w.store.lock(instance.group), w.store.write() as tx:
         tx.close_intent(intent)
         tx.drop_instance(instance)
+        router = next((i for i in w.store.of_group(instance.group) if i.role == "router"), None)
+        if router is not None and (row := acts.bereaved(router, instance)) is not None:
+            tx.put_instance(row)
         tx.tell(
             "gone",
             instance,
-            f"{key} has ended on {host.name}; its accelerators and ports are free",
+            said("gone", instance=key, host=host.name),
         )
     w.hosts.forget(host.name, key)
 

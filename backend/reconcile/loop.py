@@ -11,10 +11,12 @@ from backend.domain.decide import Action, Picture, decide
 from backend.domain.diagnosis.model import why_ended
 from backend.domain.errors import HostError, PdError, TimedOut
 from backend.domain.group import Group, Instance
-from backend.domain.mode import membership
+from backend.domain.mode import Mode, membership
 from backend.domain.recipes import pinned_mode
+from backend.domain.telling import problem, said
 from backend.domain.transitions import Seen, observe
 from backend.reconcile import crash, living, placing
+from backend.reconcile.living import because
 from backend.reconcile.membership import register, sync_peers
 from backend.reconcile.world import World
 from backend.redaction import PROCESS
@@ -24,15 +26,13 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN_S = 5.0
 """The longest a loop sleeps; everything that matters wakes it before."""
 RETRY_S = (1.0, 2.0, 4.0, 8.0, 15.0)
+STEPS = {"stop router": "restart.router", "stop members": "restart.members"}
 PLACING = ("form", "add", "create_router")
-TOLD_BY = {
-    "ready": "is ready",
-    "unhealthy": "stopped answering its health path",
-    "exited": "has ended by itself",
-    "crash_loop": "keeps ending before it serves; it is not started again",
-    "unreachable": "cannot be seen: its host does not answer",
-}
-LEVELS = {"ready": "info", "unreachable": "warning", "unhealthy": "warning"}
+TOLD = {
+    "ready": "info", "unhealthy": "warning", "exited": "error", "crash_loop": "error",
+    "unreachable": "warning",
+}  # fmt: skip
+"""States whose beginning is told, and how loudly."""
 
 
 class GroupLoop:
@@ -73,7 +73,8 @@ class GroupLoop:
             return None
         instances = self.world.store.of_group(self.name)
         spec = (group.formed.document if group.formed else group.document).spec
-        mode = pinned_mode(group) if group.formed else self._mode(group)
+        asked, gone = self._asked(group)
+        mode = pinned_mode(group) if group.formed else asked
         idle = {
             i.id: since
             for i in instances
@@ -89,13 +90,16 @@ class GroupLoop:
             now=self.world.clock(),
             timers=self.world.timers,
             began=self.world.began,
+            mode_gone=gone,
         )
 
-    def _mode(self, group: Group):  # type: ignore[no-untyped-def]
+    def _asked(self, group: Group) -> tuple[Mode | None, str]:
+        """The mode that the saved document asks for, or the name of one the catalogue lost."""
+        spec = group.document.spec
         try:
-            return self.world.catalogue().mode_of(group.document.spec)
-        except PdError:  # the catalogue lost a mode that a stored document names
-            return None
+            return self.world.catalogue().mode_of(spec), ""
+        except PdError:
+            return None, spec.disaggregation.mode if spec.disaggregation else spec.engine
 
     async def _turn(self) -> float:
         try:
@@ -124,7 +128,7 @@ class GroupLoop:
                 if after is before:
                     continue
                 tx.put_instance(after)
-                if after.state != before.state and after.state in TOLD_BY:
+                if after.state != before.state and after.state in TOLD:
                     self._tell(tx, after)
                 if after.state != before.state and after.state in ("exited", "crash_loop"):
                     ended.append(after)
@@ -135,13 +139,8 @@ class GroupLoop:
         w.metrics.sync()
 
     def _tell(self, tx, after: Instance) -> None:  # type: ignore[no-untyped-def]
-        why = f" ({after.note})" if after.note else ""
-        tx.tell(
-            after.state,
-            after,
-            f"{after.id} {TOLD_BY[after.state]} on {after.host}{why}",
-            level=LEVELS.get(after.state, "error"),
-        )
+        line = said(after.state, instance=after.id, host=after.host, why=because(after.note))
+        tx.tell(after.state, after, line, level=TOLD[after.state])
 
     def _seen(self, instance: Instance) -> Seen:
         sight = self.world.hosts.sight(instance.host)
@@ -164,7 +163,8 @@ class GroupLoop:
             group = w.store.groups[self.name]
             tx.put_group(group.model_copy(update={"restart": None}))
             took = w.clock() - restart.since
-            tx.event("restarted", f"{self.name} runs again after {took:.1f} s", group=self.name)
+            line = said("restarted", name=self.name, seconds=f"{took:.1f}")
+            tx.event("restarted", line, group=self.name)
 
     def _begin(self, action: Action) -> None:
         self._spawn(action.key, self._do(action))
@@ -190,7 +190,7 @@ class GroupLoop:
             return
         about = {"group": self.name, "instance": ended.id, "host": ended.host, "level": "error"}
         async with w.store.lock(self.name), w.store.write() as tx:
-            tx.event("diagnosis", f"the log of {ended.id} says: {words}", **about)
+            tx.event("diagnosis", said("diagnosis", instance=ended.id, words=words), **about)
             fresh = w.store.instances.get(ended.id)
             if fresh is not None and (fresh.state, fresh.note) == (ended.state, ended.note):
                 note = f"{ended.note}: {words}" if ended.note else words
@@ -242,30 +242,27 @@ class GroupLoop:
                 return
             if a.kind == "unregister":
                 tx.put_group(group.model_copy(update={"endpoint": None}))
-                tx.event("unregistered", f"{name} answers no more", group=name, level="warning")
+                line = said("unregistered", name=name)
+                tx.event("unregistered", line, group=name, level="warning")
             elif a.kind == "restart_step" and group.restart is not None:
                 restart = group.restart.model_copy(update={"step": a.detail})
                 tx.put_group(group.model_copy(update={"restart": restart}))
-                tx.event("restart", f"restart of {name}: {a.detail}", group=name)
+                tx.event("restart", said(STEPS[a.detail], name=name), group=name)
             elif w.store.of_group(name):
                 return  # something came meanwhile: it ends first
             elif a.kind == "reform":
                 self._reform(tx, group)
             elif a.kind == "forget":
                 tx.drop_group(name)
-                tx.event("deleted", f"{name} is deleted; nothing of it is left", group=name)
+                tx.event("deleted", said("deleted", name=name), group=name)
         crash.reached(f"written:{a.kind}:{a.detail}:{name}")
 
     def _reform(self, tx, group: Group) -> None:  # type: ignore[no-untyped-def]
         tx.put_group(acts.reformed(group))
         if group.restart is not None:
-            tx.event(
-                "restart",
-                f"restart of {group.name}: every old process is gone; it forms anew",
-                group=group.name,
-            )
+            tx.event("restart", said("restart.start", name=group.name), group=group.name)
         else:
-            tx.event("stopped", f"{group.name} is stopped", group=group.name)
+            tx.event("stopped", said("stopped", name=group.name), group=group.name)
 
     async def _failed(self, a: Action, error: PdError) -> None:
         """Remember when to try again, and show why on the panel."""
@@ -293,7 +290,8 @@ class GroupLoop:
                 tx.put_group(group.model_copy(update={"placement_note": note}))
             if old != note:
                 about = {"instance": instance.id, "host": instance.host} if instance else {}
-                tx.event(f"{a.kind}_failed", note, group=self.name, level="warning", **about)
+                line = problem(error.problem)
+                tx.event(f"{a.kind}_failed", line, group=self.name, level="warning", **about)
 
     async def _worked(self, a: Action) -> None:
         key = a.retry_key

@@ -20,6 +20,7 @@ from backend.domain.mode import Catalogue, Mode
 from backend.domain.network import kv_interface
 from backend.domain.placement import Seat
 from backend.domain.render import Place, Siblings, program_of, render_member
+from backend.domain.telling import Said, plainly, said
 from backend.reconcile.world import World, instance_dir
 
 
@@ -34,21 +35,21 @@ def new_id(group: str, role: str, taken: Iterable[str]) -> str:
 
 def member(
     w: World,
-    group: Group,
     catalogue: Catalogue,
     document: Deployment,
+    key: str,
     seat: Seat,
+    group: Group,
     revision: str,
     chosen: Chosen | None,
     services: Mapping[str, CacheDocument],
 ) -> Instance:
-    """The row of the member that takes `seat`; `chosen` is its group's connector variant and
+    """The row of the member `key` that takes `seat`; `chosen` is its group's connector variant and
     `services` the cache services its group attaches to.
 
     Raises Refused: `host.file`, `host.kv_interface`, `render.*`, `cache.*`.
     """
     mode = catalogue.mode_of(document.spec)
-    key = new_id(group.name, seat.role, w.store.instances)
     host = w.store.hosts[seat.host]
     facts = w.hosts.sight(seat.host).facts
     if facts is None:
@@ -125,16 +126,14 @@ async def connector_of(
     return choose(mode, facts, document.spec, config, stored, flags)
 
 
-def told_of(mode: Mode | None, chosen: Chosen | None) -> str:
-    """What the history says of a choice among connectors; empty where there was none."""
+def told_of(mode: Mode | None, chosen: Chosen | None) -> Said:
+    """What the history says of a choice among connectors; nothing where there was none."""
     if mode is None or chosen is None:
-        return ""
-    why = (
-        f"its model's KV layout is {chosen.layout}"
-        if chosen.proven
-        else "its model's KV layout could not be read, and this one does for all"
-    )
-    return f"; {mode.variants[chosen.layout]}, since {why}"
+        return plainly("")
+    variant = mode.variants[chosen.layout]
+    if chosen.proven:
+        return said("formed.layout", variant=str(variant), layout=chosen.layout)
+    return said("formed.any_layout", variant=str(variant))
 
 
 def _service(

@@ -8,12 +8,13 @@ import httpx
 
 from backend.domain import acts
 from backend.domain.canary import served_by
-from backend.domain.decide import registry_agrees
 from backend.domain.errors import Conflict, RemoteFailed
 from backend.domain.group import Instance, PeerRecord
 from backend.domain.host import Host
 from backend.domain.mode import Mode
+from backend.domain.peers import registry_agrees
 from backend.domain.recipes import pinned_mode
+from backend.domain.telling import said
 from backend.domain.worker_calls import HttpCall, add_call, remove_call, served_name
 from backend.reconcile import crash
 from backend.reconcile.living import as_peer, peers
@@ -54,13 +55,16 @@ async def sync_peers(w: World, key: str) -> None:
     await _settle(w, router, mode, set(wanted.values()))
     async with w.store.write() as tx:
         tx.close_intent(intent)
+        fresh = w.store.instances.get(key)
+        if fresh is not None and fresh.haunted:
+            tx.put_instance(fresh.model_copy(update={"haunted": ()}))
         if missing or wrong:
             came = [f"+{r.instance}" for r in missing]
             went = [f"-{r.url}" for r in wrong if r not in retyped]
             tx.tell(
                 "peers",
                 router,
-                f"the router's members changed: {' '.join(came + went)}",
+                said("peers", changes=" ".join(came + went)),
             )
 
 
@@ -135,12 +139,8 @@ async def register(w: World, key: str) -> None:
             return
         tx.put_group(row)
         tx.put_instance(still.model_copy(update={"note": ""}))
-        answered = f"; a first request was answered by {pair}" if pair else ""
-        tx.tell(
-            "registered",
-            router,
-            f"{group.name} answers at {router.url}/v1{answered}",
-        )
+        way, url = "registered.pair" if pair else "registered", f"{router.url}/v1"
+        tx.tell("registered", router, said(way, name=group.name, url=url, pair=pair))
 
 
 async def _ask(w: World, router: Instance, host: Host, model: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
-from backend.adapters.process import ClaimOrder
 from backend.domain import acts
 from backend.domain.bands import HTTP
 from backend.domain.caches import attached
@@ -17,16 +15,12 @@ from backend.domain.instance import Band
 from backend.domain.mode import Catalogue, Mode
 from backend.domain.placement import Need, place, place_most
 from backend.domain.recipes import pinned
-from backend.reconcile import crash
-from backend.reconcile.making import connector_of, member, new_id, told_of
+from backend.domain.telling import said
+from backend.reconcile.making import connector_of, member, told_of
 from backend.reconcile.preflight import hosts_ready, router_ready
+from backend.reconcile.reserving import insert, reserved
 from backend.reconcile.world import World, group_type, need_of
-from backend.store.store import Intent, Transaction
-
-Confirm = Callable[[Transaction, Group | None], bool]
-
-FRESH_S = 2.0
-"""A look at a host younger than this is not repeated for the next group in line."""
+from backend.store.store import Transaction
 
 
 async def form(w: World, name: str) -> None:
@@ -35,25 +29,23 @@ async def form(w: World, name: str) -> None:
     Raises Refused (`placement.*`, `host.*`, `doctor.*`, `render.*`) or Conflict (a claim that
     another owner was quicker with); nothing is left on any host then.
     """
-    async with w.placing:
-        group = w.store.groups[name]
-        document = group.document
-        catalogue = w.catalogue().pin(document.spec)
-        mode = catalogue.mode_of(document.spec)
-        counts = wanted_counts(group)
-        services = attached(document, w.store.caches)
-        needs = [
-            w.within_reach(need_of(mode, catalogue, document, r, counts[r]), document, services)
-            for r in roles_of(group)
-        ]
-        await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
-        seats = place(w.rooms(), needs, vendor=mode.vendor if mode else None)
-        chosen = await connector_of(w, group, catalogue, document, seats)
+    group = w.store.groups[name]
+    document = group.document
+    catalogue = w.catalogue().pin(document.spec)
+    mode = catalogue.mode_of(document.spec)
+    vendor = mode.vendor if mode else None
+    counts = wanted_counts(group)
+    services = attached(document, w.store.caches)
+    needs = [
+        w.within_reach(need_of(mode, catalogue, document, r, counts[r]), document, services)
+        for r in roles_of(group)
+    ]
+    async with reserved(w, name, lambda rooms: place(rooms, needs, vendor=vendor)) as seats:
+        chosen = await connector_of(w, group, catalogue, document, list(seats.values()))
         members = [
-            member(w, group, catalogue, document, seat, group.revision, chosen, services)
-            for seat in seats
+            member(w, catalogue, document, key, seat, group, group.revision, chosen, services)
+            for key, seat in seats.items()
         ]
-        await hosts_ready(w, mode, document, members)
         formed = Formed(
             revision=group.revision,
             document=document,
@@ -67,42 +59,37 @@ async def form(w: World, name: str) -> None:
                 return False
             tx.put_group(row)
             places = ", ".join(f"{m.role} on {m.host}" for m in members)
-            tx.event("formed", f"{name} forms: {places}{told_of(mode, chosen)}", group=name)
+            line = said("formed", name=name, places=places, why=told_of(mode, chosen))
+            tx.event("formed", line, group=name)
             return True
 
-        await _insert(w, f"form:{name}:{group.version}", name, members, confirm)
+        check = partial(hosts_ready, w, mode, document, members)
+        await insert(w, f"form:{name}:{group.version}", name, members, confirm, check)
 
 
 async def add(w: World, name: str, role: str, count: int) -> None:
     """Place `count` more members of `role`, launched from what the group was formed with."""
-    async with w.placing:
-        group = w.store.groups[name]
-        catalogue, formed = pinned(group), group.formed
-        if catalogue is None or formed is None:
-            return
-        mode = catalogue.mode_of(formed.document.spec)
-        # the role's own count and place may have been edited since: they are no part of a revision
-        document = _with_places(formed.document, group.document)
-        need = need_of(mode, catalogue, document, role, count)
-        need = replace(need, pins=_unused_pins(w, name, need))
-        need = w.within_reach(need, formed.document, formed.services)
-        await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
-        kind = group_type(w, group)
-        seats = place_most(w.rooms(), need, vendor=mode.vendor if mode else None, only_type=kind)
+    group = w.store.groups[name]
+    catalogue, formed = pinned(group), group.formed
+    if catalogue is None or formed is None:
+        return
+    mode = catalogue.mode_of(formed.document.spec)
+    vendor, kind = mode.vendor if mode else None, group_type(w, group)
+    # the role's own count and place may have been edited since: they are no part of a revision
+    document = _with_places(formed.document, group.document)
+    need = need_of(mode, catalogue, document, role, count)
+    need = replace(need, pins=_unused_pins(w, name, need))
+    need = w.within_reach(need, formed.document, formed.services)
+    async with reserved(
+        w, name, lambda rooms: place_most(rooms, need, vendor=vendor, only_type=kind)
+    ) as seats:
         members = [
             member(
-                w,
-                group,
-                catalogue,
-                formed.document,
-                seat,
-                formed.revision,
-                group.connector,
-                formed.services,
+                w, catalogue, formed.document, key, seat, group, formed.revision,
+                group.connector, formed.services,
             )
-            for seat in seats
-        ]
-        await hosts_ready(w, mode, formed.document, members)
+            for key, seat in seats.items()
+        ]  # fmt: skip
 
         def confirm(tx: Transaction, fresh: Group | None) -> bool:
             row = acts.joined(fresh, formed.revision)
@@ -110,31 +97,28 @@ async def add(w: World, name: str, role: str, count: int) -> None:
                 return False
             tx.put_group(row)
             for m in members:
-                tx.event(
-                    "added", f"{m.id} is placed on {m.host}", group=name, instance=m.id, host=m.host
-                )
+                tx.tell("added", m, said("added", instance=m.id, host=m.host))
             return True
 
         there = sum(1 for i in w.store.of_group(name) if i.role == role)
-        await _insert(w, f"add:{name}:{role}:{there}", name, members, confirm)
+        check = partial(hosts_ready, w, mode, formed.document, members)
+        await insert(w, f"add:{name}:{role}:{there}", name, members, confirm, check)
 
 
 async def create_router(w: World, name: str) -> None:
     """Place the group's router, where it was before if that place is free."""
-    async with w.placing:
-        group = w.store.groups[name]
-        catalogue, formed = pinned(group), group.formed
-        if catalogue is None or formed is None:
-            return
-        mode = catalogue.mode_of(formed.document.spec)
-        need = _router_need(group, mode, catalogue, formed.document)
-        await w.hosts.look_at(w.store.hosts, max_age_s=FRESH_S)
-        if group.router_home is not None:  # its own port may have been open at the last look
-            await w.hosts.look_at([group.router_home[0]])
-        (seat,) = place(w.rooms(router_of=name), [need])
-        await router_ready(w, mode, catalogue, formed.document, seat.host)
+    group = w.store.groups[name]
+    catalogue, formed = pinned(group), group.formed
+    if catalogue is None or formed is None:
+        return
+    mode = catalogue.mode_of(formed.document.spec)
+    need = _router_need(group, mode, catalogue, formed.document)
+    if group.router_home is not None:  # its own port may have been open at the last look
+        await w.hosts.look_at([group.router_home[0]])
+    async with reserved(w, name, lambda rooms: place(rooms, [need]), router_of=name) as seats:
+        ((key, seat),) = seats.items()
         router = Instance(
-            id=new_id(name, "router", w.store.instances),
+            id=key,
             group=name,
             role="router",
             host=seat.host,
@@ -153,22 +137,22 @@ async def create_router(w: World, name: str) -> None:
                 was, bands = group.router_home
                 tx.event(
                     "endpoint_moved",
-                    f"the endpoint of {name} moves from {was}:{bands[0].base} to "
-                    f"{seat.host}:{router.port}: its old place is taken or cannot be seen",
+                    said(
+                        "endpoint_moved",
+                        name=name,
+                        before=f"{was}:{bands[0].base}",
+                        after=f"{seat.host}:{router.port}",
+                    ),
                     group=name,
                     instance=router.id,
                     level="warning",
                 )
-            tx.event(
-                "added",
-                f"{router.id} is placed on {seat.host}:{router.port}",
-                group=name,
-                instance=router.id,
-                host=seat.host,
-            )
+            place_ = said("added.router", instance=router.id, host=seat.host, port=router.port)
+            tx.tell("added", router, place_)
             return True
 
-        await _insert(w, f"router:{name}:{formed.revision[:12]}", name, [router], confirm)
+        check = partial(router_ready, w, mode, catalogue, formed.document, seat.host)
+        await insert(w, f"router:{name}:{formed.revision[:12]}", name, [router], confirm, check)
 
 
 def _router_need(
@@ -223,96 +207,3 @@ def _unused_pins(w: World, name: str, need: Need) -> tuple:  # type: ignore[type
         else:
             used.remove(at)
     return tuple(free)
-
-
-async def _insert(
-    w: World,
-    key: str,
-    group: str,
-    members: Sequence[Instance],
-    confirm: Confirm,
-) -> None:
-    """Claim every place on its host, then insert the rows; on any failure let all claims go.
-
-    `confirm` writes what else the rows change, and says whether the group still wants them.
-    """
-    wanted = [{"host": m.host, "instance": m.id} for m in members]
-    intent = Intent(key, "place", group, {"places": wanted})
-    async with w.store.write() as tx:
-        tx.open_intent(intent)
-    crash.reached(f"intent:{key}")
-    try:
-        await _claim(w, members)
-        crash.reached(f"effect:{key}")
-        kept = await _settle(w, key, group, members, wanted, confirm)
-    except BaseException:  # also when the group's loop is ended meanwhile
-        if key in w.store.intents:
-            async with w.store.write() as tx:
-                tx.close_intent(key)
-                _release(tx, group, wanted)
-            w.release()
-        raise
-    if not kept:
-        w.release()
-
-
-async def _settle(
-    w: World,
-    key: str,
-    group: str,
-    members: Sequence[Instance],
-    wanted: Sequence[dict[str, str]],
-    confirm: Confirm,
-) -> bool:
-    """Insert the rows if the group still wants them, else let the claims go."""
-    async with w.store.lock(group):
-        fresh = w.store.groups.get(group)
-        async with w.store.write() as tx:
-            tx.close_intent(key)
-            kept = confirm(tx, fresh)
-            if kept:
-                for member in members:
-                    tx.put_instance(member)
-            else:
-                _release(tx, group, wanted)
-    return kept
-
-
-def _release(tx: Transaction, group: str, places: Sequence[dict[str, str]]) -> None:
-    for at in places:
-        tx.open_intent(Intent(f"release:{at['instance']}", "release", group, dict(at)))
-
-
-async def _claim(w: World, members: Sequence[Instance]) -> None:
-    by_host: dict[str, list[ClaimOrder]] = {}
-    for m in members:
-        order = ClaimOrder(instance=m.id, accelerators=m.accelerators, ports=m.ports)
-        by_host.setdefault(m.host, []).append(order)
-    results = await asyncio.gather(
-        *(w.runtime.claim(w.store.hosts[h], orders) for h, orders in by_host.items()),
-        return_exceptions=True,
-    )
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-
-
-async def recover(w: World) -> None:
-    """After a start: what was being placed when we died is let go; it is placed anew if wanted.
-
-    So is what was being started and was fenced meanwhile: it may have come to life since.
-    """
-    for intent in [i for i in w.store.intents.values() if i.kind == "place"]:
-        lost = [p for p in intent.body["places"] if p["instance"] not in w.store.instances]
-        async with w.store.write() as tx:
-            tx.close_intent(intent.key)
-            _release(tx, intent.group, lost)
-    for intent in [i for i in w.store.intents.values() if i.kind == "start"]:
-        instance = w.store.instances.get(intent.body["id"])
-        if instance is not None and instance.state == "pending":
-            continue  # asked for again under the same key
-        async with w.store.write() as tx:
-            tx.close_intent(intent.key)
-            if instance is None and "host" in intent.body:
-                at = {"host": intent.body["host"], "instance": intent.body["id"]}
-                _release(tx, intent.group, [at])

@@ -8,7 +8,7 @@ from functools import partial
 
 from backend.domain import acts
 from backend.domain.errors import PdError
-from backend.reconcile import crash, placing
+from backend.reconcile import crash, reserving
 from backend.reconcile.loop import GroupLoop
 from backend.reconcile.world import World
 from backend.store.store import Intent, Touched
@@ -32,7 +32,7 @@ class Reconciler:
 
     async def start(self) -> None:
         """Let go of what was half placed when we last died, then begin every loop."""
-        await placing.recover(self.world)
+        await reserving.recover(self.world)
         await self._rebase()
         self.world.store.listeners.append(self._on_touched)
         self.world.hosts.sync()

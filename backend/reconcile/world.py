@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from backend.adapters.http import HostHttp
@@ -17,7 +16,7 @@ from backend.domain.group import Group
 from backend.domain.host import DEFAULT_PORTS, Host, HostFacts
 from backend.domain.mode import Catalogue, Mode
 from backend.domain.picture import strangers
-from backend.domain.placement import Need, Room, selects
+from backend.domain.placement import Need, Room, Seat, selects
 from backend.domain.revision import revision
 from backend.observe.diagnosis import LogDoctor
 from backend.observe.doctor import Doctor
@@ -39,7 +38,8 @@ class Defaults:
 
 @dataclass
 class World:
-    """The parts a loop needs; built once by the bootstrap."""
+    """The parts a loop needs; built once by the bootstrap. `reserved` are the places of instances
+    that are in no row yet, by their names."""
 
     store: Store
     runtime: InstanceRuntime
@@ -53,7 +53,7 @@ class World:
     defaults: Defaults = field(default_factory=Defaults)
     timers: Timers = field(default_factory=Timers)
     clock: Callable[[], float] = field(default_factory=steady)
-    placing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    reserved: dict[str, Seat] = field(default_factory=dict)
     release: Callable[[], None] = lambda: None
     doctor: Doctor | None = None
     began: float = field(init=False)
@@ -67,16 +67,21 @@ class World:
         """The digest of what a document would be launched from now. Raises NotFound."""
         return revision(document, self.catalogue(), self.store.caches)
 
-    def room(self, name: str, router_of: str = "") -> Room:
-        """What a host offers now: everything claimed or listening there is taken, and the ports
-        that a router keeps while its group forms anew, save for the router of `router_of`."""
+    def room(self, name: str, router_of: str = "", without: Set[str] = frozenset()) -> Room:
+        """What a host offers now: everything claimed, reserved or listening there is taken, and the
+        ports that a router keeps while its group forms anew, save for the router of `router_of`
+        and the reservations of `without`."""
         host, sight = self.store.hosts[name], self.hosts.sight(name)
         port_range = host.service_port_range or self.defaults.port_range
         if sight.facts is None or sight.state != "up":
             why = sight.problem.message if sight.problem else "not looked at yet"
             return Room(host=name, address=host.address, port_range=port_range, why_not=why)
         facts = sight.facts
+        coming = {k: s for k, s in self.reserved.items() if s.host == name and k not in without}
         busy = self.holders(name)
+        for key, seat in coming.items():
+            busy |= dict.fromkeys(seat.accelerators, key)
+        reserved = {p for s in coming.values() for b in s.bands for p in b.ports}
         return Room(
             host=name,
             address=host.service_address or facts.address,
@@ -84,9 +89,9 @@ class World:
             busy=busy,
             foreign={i: w for i, w in strangers(facts).items() if busy.get(i) == w},
             port_range=port_range,
-            taken_ports=self._taken(name, facts, router_of),
+            taken_ports=self._taken(name, facts, router_of) | reserved,
             labels=host.labels,
-            members=sum(1 for _ in self.store.on_host(name)),
+            members=len({*coming, *(i.id for i in self.store.on_host(name))}),
         )
 
     def holders(self, name: str) -> dict[int, str]:
@@ -111,7 +116,14 @@ class World:
             if g.router_home is not None and g.router_home[0] == name and g.name != router_of
         )
         kept = {p for bands in homes for b in bands for p in b.ports}
-        return frozenset(facts.listening | ours | claimed | kept)
+        return frozenset(facts.listening | ours | claimed | kept | self._haunted(name))
+
+    def _haunted(self, name: str) -> set[int]:
+        """Ports to which a router that cannot be reached may still send requests."""
+        found = [at for i in self.store.instances.values() for at in i.haunted]
+        for intent in self.store.intents.values():
+            found += [(host, port) for host, port in intent.body.get("haunted", ())]
+        return {port for host, port in found if host == name}
 
     def within_reach(
         self, need: Need, document: Deployment, services: Mapping[str, CacheDocument]
@@ -124,9 +136,9 @@ class World:
         reach = (n for n, h in self.store.hosts.items() if selects(service.spec.hosts, n, h.labels))
         return replace(need, within=frozenset(reach))
 
-    def rooms(self, router_of: str = "") -> list[Room]:
+    def rooms(self, router_of: str = "", without: Set[str] = frozenset()) -> list[Room]:
         """Every host's room, by name."""
-        return [self.room(n, router_of) for n in sorted(self.store.hosts)]
+        return [self.room(n, router_of, without) for n in sorted(self.store.hosts)]
 
 
 def need_of(

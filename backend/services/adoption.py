@@ -12,6 +12,7 @@ from backend.domain import adoption
 from backend.domain.adoption import Left
 from backend.domain.errors import Conflict, NotFound, PdError
 from backend.domain.group import Instance
+from backend.domain.telling import said
 from backend.domain.views import AdoptableView, AdoptionResult
 from backend.reconcile.reconciler import Reconciler
 from backend.store.store import Intent
@@ -124,7 +125,12 @@ class Adoption:
                     tx.put_instance(instance)
                 tx.event(
                     "adopted",
-                    f"{group.name} is adopted from {owner} with {len(adopted.instances)} instances",
+                    said(
+                        "adopted",
+                        name=group.name,
+                        owner=owner,
+                        count=len(adopted.instances),
+                    ),
                     group=group.name,
                     actor=actor,
                 )

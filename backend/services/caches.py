@@ -8,6 +8,7 @@ from backend.domain.caches import CacheDocument, parse_cache, users, why_not
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Conflict, Invalid, NotFound
 from backend.domain.precondition import WHATEVER, Expect, etag
+from backend.domain.telling import said
 from backend.domain.views import CacheChoice, CacheView
 from backend.reconcile.reconciler import Reconciler
 from backend.services.groups import Groups
@@ -75,7 +76,7 @@ class Caches:
                 async with self._store.write() as tx:
                     tx.put_cache(cache)
                     verb = "changed" if old else "added"
-                    tx.event(f"cache_{verb}", f"cache service {name} is {verb}", actor=actor)
+                    tx.event(f"cache_{verb}", said(f"cache.{verb}", name=name), actor=actor)
         if old != cache:
             await self._groups.refresh_revisions()
         return self.view(name)
@@ -87,7 +88,7 @@ class Caches:
             self._refuse_use(name, "it is not deleted")
             async with self._store.write() as tx:
                 tx.drop_cache(name)
-                tx.event("cache_removed", f"cache service {name} is removed", actor=actor)
+                tx.event("cache_removed", said("cache.removed", name=name), actor=actor)
 
     def _refuse_use(self, name: str, what: str) -> None:
         using = users(name, self._deployments())

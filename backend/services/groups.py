@@ -8,20 +8,33 @@ from collections.abc import Mapping
 from backend.domain.decide import Picture
 from backend.domain.deletion import consequences
 from backend.domain.deployment import Deployment
-from backend.domain.desired import count_changes, saved, waiting, with_counts, with_revision
+from backend.domain.desired import (
+    count_changes,
+    saved,
+    switched,
+    waiting,
+    with_counts,
+    with_revision,
+)
 from backend.domain.errors import Conflict, NotFound, PdError, Problem, Refused
-from backend.domain.group import Group, Instance, Restart
+from backend.domain.group import Group, Restart
 from backend.domain.mode import membership
+from backend.domain.peers import peers_wanted
 from backend.domain.picture import group_view
 from backend.domain.precondition import WHATEVER, Expect, etag
-from backend.domain.revision import changes
+from backend.domain.revision import changes, changes_beside
 from backend.domain.rules.routing import settled
 from backend.domain.rules.structure import scale_refusal
+from backend.domain.telling import said, told
 from backend.domain.views import Deletion, GroupView, ScaleResult
 from backend.reconcile.reconciler import Reconciler
 from backend.services.checking import Checking
+from backend.services.fencing import fence
 from backend.services.pictures import Pictures
-from backend.store.store import Intent, Transaction
+from backend.store.store import Transaction
+
+SHOWN_CHANGES = 6
+"""Changes that the history names; the others are counted."""
 
 
 class Groups:
@@ -97,13 +110,15 @@ class Groups:
         tx.put_group(group)
         tx.save_document(group, actor)
         if old is None:
-            tx.event("saved", f"{new.name} is saved", group=new.name, actor=actor)
+            tx.event("saved", said("saved.first", name=new.name), group=new.name, actor=actor)
             return
         lines = changes(old.document, new)
-        counts = count_changes(old.document, new)
-        what = "; ".join([*lines[:6], *counts]) or "nothing that a launch depends on"
-        more = f" and {len(lines) - 6} more" if len(lines) > 6 else ""
-        tx.event("saved", f"{new.name} is saved: {what}{more}", group=new.name, actor=actor)
+        counts = [*count_changes(old.document, new), *changes_beside(old.document, new)]
+        what = "; ".join([*lines[:SHOWN_CHANGES], *counts])
+        more = max(len(lines) - SHOWN_CHANGES, 0)
+        way = "saved.more" if more else "saved.changes" if what else "saved.beside"
+        line = said(way, name=new.name, what=what, more=more)
+        tx.event("saved", line, group=new.name, actor=actor)
 
     def _updated(self, old: Group | None, new: Deployment, now: float) -> Group:
         return saved(old, new, self._world.revision(new), now)
@@ -140,11 +155,12 @@ class Groups:
             group = old
             if document != old.document:
                 async with self._store.write() as tx:
-                    group = self._updated(old, document, tx.now)
+                    # counts are no part of a revision: it stands, also without the mode's recipe
+                    group = saved(old, document, old.revision, tx.now)
                     tx.put_group(group)
                     tx.save_document(group, actor)
-                    said = ", ".join(f"{r} {n}" for r, n in counts.items())
-                    tx.event("scaled", f"{name} is to have {said}", group=name, actor=actor)
+                    line = said("scaled", name=name, counts=[f"{r} {n}" for r, n in counts.items()])
+                    tx.event("scaled", line, group=name, actor=actor)
         waits = waiting(group, counts)
         if waits:
             raise Conflict.of(
@@ -184,64 +200,106 @@ class Groups:
                     values={"name": name, "paused": True},
                     remedy="Resume it; it forms from the saved configuration.",
                 )
+            self._formable(old)
             instances = self._store.of_group(name)
             async with self._store.write() as tx:
                 restart = Restart(since=tx.now, force=force, total=len(instances))
                 tx.put_group(old.model_copy(update={"restart": restart}))
-                why = " with force" if force else ""
-                tx.event("restart", f"restart of {name} is asked for{why}", group=name, actor=actor)
+                way = "restart.forced" if force else "restart.asked"
+                tx.event("restart", said(way, name=name), group=name, actor=actor)
                 if force:
-                    self._fence(tx, instances, actor)
+                    fence(self._world, tx, instances, actor)
         self._reconciler.hint(name)
         self._world.release()
         return self._pictures.group(name)
 
-    def _fence(self, tx: Transaction, instances: list[Instance], actor: str) -> None:
-        """Let go of instances on hosts that do not answer: the janitor kills them once they do."""
-        for i in instances:
-            if self._world.hosts.sight(i.host).up is not False:
-                continue
-            body = {"host": i.host, "instance": i.id}
-            tx.open_intent(Intent(f"release:{i.id}", "release", i.group, body))
-            tx.drop_instance(i)
-            tx.event(
-                "fenced",
-                f"{i.id} is fenced: {i.host} does not answer; it is killed the moment it does",
-                group=i.group,
-                instance=i.id,
-                host=i.host,
-                actor=actor,
-                level="warning",
-            )
+    def _formable(self, group: Group) -> None:
+        """Raises Conflict when the saved mode left the catalogue: what ends would not return."""
+        try:
+            self._world.catalogue().mode_of(group.document.spec)
+        except PdError as error:
+            raise Conflict.of(
+                "life.mode_gone",
+                f"{group.name} runs on by the recipe it was formed with, and a restart could not "
+                f"form it again: {error.problem.message}",
+                path=error.problem.path,
+                values=error.problem.values,
+                remedy="Put the mode back into the catalogue, or save the deployment with another.",
+            ) from None
 
     async def pause(
-        self, name: str, paused: bool, actor: str, *, expect: Expect = WHATEVER
+        self,
+        name: str,
+        paused: bool,
+        actor: str,
+        *,
+        force: bool = False,
+        expect: Expect = WHATEVER,
     ) -> GroupView:
-        """Stop everything and keep the document, or form again."""
+        """Stop everything and keep the document, or form again.
+
+        `force` lets a pause pass hosts that do not answer: what they hold is killed once they do.
+        """
         async with self._store.lock(name):
-            old = self._group(name)
+            old, mine = self._group(name), self._store.of_group(name)
             _meets(name, old, expect)
-            if old.document.spec.paused != paused:
-                spec = old.document.spec.model_copy(update={"paused": paused})
-                document = old.document.model_copy(update={"spec": spec})
-                async with self._store.write() as tx:
-                    group = self._updated(old, document, tx.now)
+            async with self._store.write() as tx:
+                if old.document.spec.paused != paused:
+                    group = switched(old, paused, mine, tx.now)
                     tx.put_group(group)
                     tx.save_document(group, actor)
                     word = "paused" if paused else "resumed"
-                    tx.event(word, f"{name} is {word}", group=name, actor=actor)
+                    tx.event(word, said(word, name=name), group=name, actor=actor)
+                if paused and force:
+                    fence(self._world, tx, mine, actor)
+        self._world.release()
         return self._pictures.group(name)
 
-    async def delete(self, name: str, actor: str, *, expect: Expect = WHATEVER) -> None:
-        """Stop everything and forget the deployment once nothing of it is left."""
+    async def delete(
+        self, name: str, actor: str, *, force: bool = False, expect: Expect = WHATEVER
+    ) -> None:
+        """Stop everything and forget the deployment once nothing of it is left.
+
+        `force` passes hosts that do not answer: what they hold is killed once they do.
+        """
         async with self._store.lock(name):
             old = self._group(name)
             _meets(name, old, expect)
-            if old.deleting:
-                return
             async with self._store.write() as tx:
-                tx.put_group(old.model_copy(update={"deleting": True}))
-                tx.event("deleting", f"{name} is to be deleted", group=name, actor=actor)
+                if not old.deleting:
+                    tx.put_group(old.model_copy(update={"deleting": True}))
+                    tx.event("deleting", said("deleting", name=name), group=name, actor=actor)
+                if force:
+                    fence(self._world, tx, self._store.of_group(name), actor)
+        self._reconciler.hint(name)
+        self._world.release()
+
+    async def told(self, name: str, actor: str, *, expect: Expect = WHATEVER) -> GroupView:
+        """The operator has told a router that is kept up by hand of its present members.
+
+        Raises Conflict when the group keeps its router up itself, or has none that serves.
+        """
+        async with self._store.lock(name):
+            _meets(name, self._group(name), expect)
+            picture = self._reconciler.loops[name].picture()
+            router = picture.router if picture is not None else None
+            if picture is None or router is None or picture.membership != "manual":
+                how = picture.membership if picture is not None else "none"
+                raise Conflict.of(
+                    "life.not_manual",
+                    f"{name} has no router that is kept up by hand: its membership is {how}.",
+                    values={"name": name, "membership": how},
+                    remedy="There is nothing to tell: its members are kept up by themselves.",
+                )
+            records = peers_wanted(picture.instances, router)
+            if set(records) != set(router.snapshot or ()):
+                async with self._store.write() as tx:
+                    update = {"snapshot": records, "haunted": ()}
+                    tx.put_instance(router.model_copy(update=update))
+                    knows = [r.instance for r in records]
+                    line = said("told", instance=router.id, peers=knows)
+                    tx.tell("told", router, line, actor=actor)
+        return self._pictures.group(name)
 
     async def delete_instance(
         self,
@@ -250,11 +308,13 @@ class Groups:
         actor: str,
         *,
         dry_run: bool = False,
+        force: bool = False,
         expect: Expect = WHATEVER,
     ) -> Deletion:
         """Take one instance out, and say what that means; `dry_run` only says it.
 
-        A member is replaced by a new one unless changes wait for a restart. Raises NotFound.
+        A member is replaced by a new one unless changes wait for a restart. `force` does not wait
+        for a host that does not answer. Raises NotFound.
         """
         async with self._store.lock(name):
             _meets(name, self._group(name), expect)
@@ -267,20 +327,20 @@ class Groups:
                     remedy=f"List them with `pdtui get {name}`.",
                 )
             picture = self._reconciler.loops[name].picture()
-            said = consequences(picture, found) if picture is not None else ()
+            silent = self._world.hosts.sight(found.host).up is False
+            meant = consequences(picture, found, silent, force) if picture is not None else ()
             if not dry_run:
                 way = {"state": "stopping"} if found.role == "router" else {"removing": True}
                 async with self._store.write() as tx:
-                    tx.put_instance(found.model_copy(update=way))
-                    tx.event(
-                        "deleting",
-                        " ".join([f"{instance} is to go.", *said]),
-                        group=name,
-                        instance=instance,
-                        host=found.host,
-                        actor=actor,
-                    )
-        return Deletion(instance=instance, warnings=said)
+                    line = said("taken_out", instance=instance, meant=meant)
+                    tx.tell("deleting", found, line, actor=actor)
+                    if force and silent:
+                        fence(self._world, tx, [found], actor)
+                    else:
+                        tx.put_instance(found.model_copy(update=way))
+        self._world.release()
+        texts = tuple(told(m, "en") for m in meant)
+        return Deletion(instance=instance, warnings=texts, said=meant)
 
     def document(self, name: str) -> Deployment:
         """The saved document. Raises NotFound."""
@@ -315,7 +375,7 @@ class Groups:
                 tx.put_group(with_revision(group, digest))
                 tx.event(
                     "recipe_changed",
-                    f"the recipe of {group.name} is not the one it runs on; a restart applies it",
+                    said("recipe_changed", name=group.name),
                     group=group.name,
                     level="warning",
                 )

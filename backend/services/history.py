@@ -7,7 +7,8 @@ from backend.domain.desired import count_changes
 from backend.domain.documents import parse_deployment
 from backend.domain.errors import NotFound
 from backend.domain.precondition import WHATEVER, Expect
-from backend.domain.revision import changes
+from backend.domain.revision import changes, changes_beside
+from backend.domain.telling import said
 from backend.domain.views import Difference, GroupView, VersionView
 from backend.services.groups import Groups
 from backend.store.store import Store
@@ -33,7 +34,7 @@ class History:
         found = await self.versions(name)
         now = newer if newer is not None else found[0].version
         a, b = self._at(name, found, older), self._at(name, found, now)
-        lines = (*changes(a, b), *count_changes(a, b))
+        lines = (*changes(a, b), *count_changes(a, b), *changes_beside(a, b))
         return Difference(group=name, older=older, newer=now, changes=lines)
 
     async def rollback(
@@ -50,7 +51,7 @@ class History:
         async with self._store.write() as tx:
             tx.event(
                 "rollback",
-                f"{name} is back at version {version}, saved by {saved_by}",
+                said("rollback", name=name, version=version, who=saved_by),
                 group=name,
                 actor=actor,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -16,9 +17,11 @@ from backend.domain.errors import Conflict, NotFound
 from backend.domain.host import Host
 from backend.domain.portmap import PortMap, bindable, port_map
 from backend.domain.precondition import WHATEVER, Expect, etag
+from backend.domain.telling import said
 from backend.domain.views import HostView, SshAlias
 from backend.reconcile.preflight import needs_of
 from backend.reconcile.reconciler import Reconciler
+from backend.services.fencing import fence
 from backend.services.pictures import Pictures
 
 
@@ -48,8 +51,8 @@ class Hosts:
                     tx.put_host(host)
                     verb = "changed" if old else "added"
                     where = f"{host.address}:{host.port}"
-                    tx.event(f"host_{verb}", f"host {host.name} ({where}) is {verb}",
-                             host=host.name, actor=actor)  # fmt: skip
+                    line = said(f"host.{verb}", host=host.name, address=where)
+                    tx.event(f"host_{verb}", line, host=host.name, actor=actor)
                 if old is not None:
                     self._pool.forget(host.name)
         return await self.look(host.name)
@@ -139,18 +142,53 @@ class Hosts:
         expect.meets(f"host {name}", self._pictures.host(name).etag)
         await self._pool.accept_key(self._store.hosts[name], fingerprint)
         async with self._store.write() as tx:
-            tx.event("host_key", f"the key {fingerprint} of {name} is accepted",
-                     host=name, actor=actor)  # fmt: skip
+            line = said("host.key", host=name, fingerprint=fingerprint)
+            tx.event("host_key", line, host=name, actor=actor)
         return await self.look(name)
 
-    async def drop(self, name: str, actor: str, expect: Expect = WHATEVER) -> None:
-        """Remove an entry. Raises Conflict while instances of ours are on the host; Changed."""
+    async def fence(self, name: str, actor: str, expect: Expect = WHATEVER) -> HostView:
+        """Give up all that is on a host that does not answer: it is placed elsewhere, and what
+        still lives there is killed the moment the host is back.
+
+        Raises Conflict while the host answers, NotFound, Changed.
+        """
+        expect.meets(f"host {name}", self._pictures.host(name).etag)
+        if (await self._watch.look(name)).up:
+            raise Conflict.of(
+                "host.answers",
+                f"host {name} answers: what is there can be ended in good order.",
+                values={"host": name},
+                remedy="Delete, pause or scale what runs there instead.",
+            )
+        for group in sorted({i.group for i in self._store.on_host(name)}):
+            async with self._store.lock(group), self._store.write() as tx:
+                mine = [i for i in self._store.of_group(group) if i.host == name]
+                fence(self._world, tx, mine, actor)
+        self._world.release()
+        return self._pictures.host(name)
+
+    async def drop(
+        self, name: str, actor: str, expect: Expect = WHATEVER, *, force: bool = False
+    ) -> None:
+        """Remove an entry. Raises Conflict while instances of ours are on the host; Changed.
+
+        `force` removes one that does not answer and gives up what is on it; should the host be
+        added again, what still lives there is ended.
+        """
+        if force:
+            await self.fence(name, actor, expect)
         async with self._store.lock(f"host:{name}"):
             expect.meets(f"host {name}", self._pictures.host(name).etag)
-            self._refuse_in_use(name, "is to be removed")
+            if not force:
+                self._refuse_in_use(name, "is to be removed")
             async with self._store.write() as tx:
                 tx.drop_host(name)
-                tx.event("host_removed", f"host {name} is removed", host=name, actor=actor)
+                for intent in list(self._store.intents.values()):
+                    if intent.body.get("host") == name and "haunted" in intent.body:
+                        # what was there is said to be gone: it sends nothing to anybody
+                        body = {k: v for k, v in intent.body.items() if k != "haunted"}
+                        tx.open_intent(replace(intent, body=body))
+                tx.event("host_removed", said("host.removed", host=name), host=name, actor=actor)
         self._pool.forget(name)
 
     def _refuse_in_use(self, name: str, what: str) -> None:
@@ -170,7 +208,7 @@ class Hosts:
             f"confirm their end: {', '.join(names[:5])}.",
             values={"host": name, "instances": names},
             remedy="Delete or move those deployments first; a fenced instance ends when the host "
-            "answers again.",
+            "answers again. One that is gone for good is removed with force.",
         )
 
 

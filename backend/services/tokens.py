@@ -6,6 +6,7 @@ import secrets
 
 from backend.domain.access import PREFIX, Caller, NewToken, Token, TokenView, digest
 from backend.domain.errors import Conflict, NotFound
+from backend.domain.telling import said
 from backend.store.store import Store
 
 
@@ -40,8 +41,8 @@ class Tokens:
                     expires=None if wanted.days is None else tx.now + wanted.days * 86_400,
                 )
                 tx.put_token(token)
-                tx.event("token_added", f"the token {token.name} is given out, role {token.role}",
-                         actor=actor)  # fmt: skip
+                line = said("token.added", token=token.name, role=token.role)
+                tx.event("token_added", line, actor=actor)
         return _view(token).model_copy(update={"token": text})
 
     async def drop(self, name: str, actor: str) -> None:
@@ -57,7 +58,7 @@ class Tokens:
                 )
             async with self._store.write() as tx:
                 tx.drop_token(name)
-                tx.event("token_removed", f"the token {name} is taken back", actor=actor)
+                tx.event("token_removed", said("token.removed", token=name), actor=actor)
 
     def caller(self, text: str, now: float) -> Caller | None:
         """Whose token `text` is; None for nobody's, and for one that has run out."""

@@ -21,6 +21,7 @@ from backend.domain.caches import CacheDocument
 from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
 from backend.domain.host import Host
+from backend.domain.telling import Said, rewritten, told
 from backend.domain.views import EventView
 from backend.redaction import PROCESS, secret_values
 from backend.store.answers import Answers
@@ -171,16 +172,18 @@ class Transaction:
         self._write.statements.append(("DELETE FROM intents WHERE key = ?", (key,)))
         self._write.apply.append(_dropper(self._store.intents, key))
 
-    def event(self, kind: str, message: str, **about: str) -> None:
+    def event(self, kind: str, what: Said, **about: str) -> None:
         """Add a history line. `about`: group, instance, host, actor, level."""
-        shown = PROCESS.hide_values(message)
-        view = EventView(seq=0, at=self.now, kind=kind, message=shown, **about)
+        what = rewritten(what, PROCESS.hide_values)
+        view = EventView(
+            seq=0, at=self.now, kind=kind, message=told(what, "en"), said=what, **about
+        )
         self._write.events.append(view)
 
-    def tell(self, kind: str, instance: Instance, message: str, **about: str) -> None:
+    def tell(self, kind: str, instance: Instance, what: Said, **about: str) -> None:
         """Add a history line about an instance: its group and host go with it."""
         at = {"group": instance.group, "instance": instance.id, "host": instance.host}
-        self.event(kind, message, **at, **about)
+        self.event(kind, what, **at, **about)
 
     def _put(self, table: str, key: str, value: str, body: str) -> None:
         self._write.statements.append(
@@ -341,9 +344,19 @@ def _execute(db: sqlite3.Connection, write: Write) -> list[EventView]:
     stored = []
     for e in write.events:
         cursor = db.execute(
-            "INSERT INTO events (at, kind, level, group_name, instance, host, actor, message) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (e.at, e.kind, e.level, e.group, e.instance, e.host, e.actor, e.message),
+            "INSERT INTO events (at, kind, level, group_name, instance, host, actor, message, said)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                e.at,
+                e.kind,
+                e.level,
+                e.group,
+                e.instance,
+                e.host,
+                e.actor,
+                e.message,
+                e.said.model_dump_json() if e.said is not None else "",
+            ),
         )
         seq = cursor.lastrowid or 0
         stored.append(e.model_copy(update={"seq": seq}))
@@ -353,8 +366,8 @@ def _execute(db: sqlite3.Connection, write: Write) -> list[EventView]:
 
 
 def _event(row: tuple[Any, ...]) -> EventView:
-    seq, at, kind, level, group, instance, host, actor, message = row
+    seq, at, kind, level, group, instance, host, actor, message, said = row
     return EventView(
         seq=seq, at=at, kind=kind, level=level, group=group, instance=instance, host=host,
-        actor=actor, message=message,
+        actor=actor, message=message, said=Said.model_validate_json(said) if said else None,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from pdtui.cli import (
     groups,
     history,
     hosts,
+    instances,
     inventory,
     practice,
     wait,
@@ -47,6 +48,7 @@ export.add_to(app)
 wait.add_to(app)
 complete.add_to(app)
 history.add_to(app)
+instances.add_to(app)
 adopt.add_to(app)
 inventory.add_to(hosts.app)
 doctor_.add_to(app)

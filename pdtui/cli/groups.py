@@ -30,6 +30,9 @@ Wait = Annotated[
         "--wait/--no-wait", help="Wait until it is done.", show_default="unless a daemon runs"
     ),
 ]
+Force = Annotated[
+    bool, typer.Option(help="Do not wait for hosts that do not answer; fence what they hold.")
+]
 Timeout = Annotated[float, typer.Option(help="Seconds to wait at most.", min=1)]
 Name = Annotated[str, typer.Argument(help="The deployment.", autocompletion=complete.groups)]
 
@@ -112,11 +115,12 @@ def scale(
     wanted = dict(_count(c) for c in counts)
 
     async def question(client: HttpClient) -> GroupView:
+        from pdtui.cli.progress import Progress
         from pdtui.cli.waiting import until_ratio
 
         await client.scale(name, wanted)
         if client.owned if wait is None else wait:
-            return await until_ratio(client, name, timeout)
+            return await until_ratio(client, name, timeout, Progress())
         return await client.group(name)
 
     _say(ask(context.obj, question, changes=True), json)
@@ -133,9 +137,7 @@ def _count(text: str) -> tuple[str, int]:
 def restart(
     context: typer.Context,
     name: Name,
-    force: Annotated[
-        bool, typer.Option(help="Do not wait for hosts that do not answer; fence what they hold.")
-    ] = False,
+    force: Force = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     wait: Wait = None,
     timeout: Timeout = 900,
@@ -144,6 +146,7 @@ def restart(
     """Stop the whole group, confirm it gone, and form it from the saved configuration."""
 
     async def question(client: HttpClient) -> GroupView:
+        from pdtui.cli.progress import Progress
         from pdtui.cli.waiting import until_restarted
 
         group = await client.group(name)
@@ -152,7 +155,7 @@ def restart(
                      "until it serves again.")  # fmt: skip
         group = await client.restart(name, force=force, etag=group.etag)
         if client.owned if wait is None else wait:
-            group = await until_restarted(client, name, timeout)
+            group = await until_restarted(client, name, timeout, Progress())
         return group
 
     _say(ask(context.obj, question, changes=True), json)
@@ -162,12 +165,13 @@ def restart(
 def pause(
     context: typer.Context,
     name: Name,
+    force: Force = False,
     wait: Wait = None,
     timeout: Timeout = 900,
     json: Json = False,
 ) -> None:
     """Stop every member and keep the document."""
-    _switch(context.obj, name, True, wait, timeout, json)
+    _switch(context.obj, name, True, wait, timeout, json, force=force)
 
 
 @guarded
@@ -183,15 +187,23 @@ def resume(
 
 
 def _switch(
-    options: Options, name: str, paused: bool, wait: bool | None, timeout: float, json: bool
+    options: Options,
+    name: str,
+    paused: bool,
+    wait: bool | None,
+    timeout: float,
+    json: bool,
+    *,
+    force: bool = False,
 ) -> None:
     async def question(client: HttpClient) -> GroupView:
+        from pdtui.cli.progress import Progress
         from pdtui.cli.waiting import until_serving, until_stopped
 
-        group = await client.pause(name, paused)
+        group = await client.pause(name, paused, force=force)
         if client.owned if wait is None else wait:
             settle = until_stopped if paused else until_serving
-            group = await settle(client, name, timeout)
+            group = await settle(client, name, timeout, Progress())
         return group
 
     _say(ask(options, question, changes=not paused), json)
@@ -207,6 +219,7 @@ def delete(
         list[Path] | None,
         typer.Option("-f", "--file", help="Delete what this file or folder names, - for stdin."),
     ] = None,
+    force: Force = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     wait: Wait = None,
     timeout: Timeout = 900,
@@ -222,14 +235,15 @@ def delete(
         raise typer.Exit(code)
 
     async def question(client: HttpClient) -> bool:
+        from pdtui.cli.progress import Progress
         from pdtui.cli.waiting import until_gone
 
         group = await client.group(name)
         if not yes:
             confirm(tr("cli.delete?", names=name, count=len(group.members)))
-        await client.delete(name, etag=group.etag)
+        await client.delete(name, force=force, etag=group.etag)
         if client.owned if wait is None else wait:
-            await until_gone(client, name, timeout)
+            await until_gone(client, name, timeout, Progress())
             return True
         return False
 

@@ -1,4 +1,4 @@
-"""Commands on the inventory: list, add, test, accept-key, remove."""
+"""Commands on the inventory: list, add, test, accept-key, fence, remove."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pdtui.cli import complete
-from pdtui.cli.common import ask, guarded, port_range, print_json, print_table
+from pdtui.cli.common import ask, confirm, guarded, port_range, print_json, print_table
 
 app = typer.Typer(help="The hosts that groups run on.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -117,9 +117,33 @@ def accept_key_(
 
 @app.command()
 @guarded
-def remove(context: typer.Context, name: Name, json: Json = False) -> None:
+def fence(
+    context: typer.Context,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Give up all that is on a host that does not answer, so that it is placed elsewhere.
+
+    What still lives there is killed the moment the host is back.
+    """
+    if not yes:
+        confirm(f"Give up all that is on {name}? It may go on there unseen until {name} is back.")
+    show(ask(context.obj, lambda client: client.fence_host(name), changes=True), json)
+
+
+@app.command()
+@guarded
+def remove(
+    context: typer.Context,
+    name: Name,
+    force: Annotated[
+        bool, typer.Option(help="Also one that does not answer, giving up what is on it.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Remove a host that carries nothing of ours."""
-    ask(context.obj, lambda client: client.delete_host(name))
+    ask(context.obj, lambda client: client.delete_host(name, force=force), changes=force)
     print_json({"name": name, "removed": True}) if json else typer.echo(f"{name} is removed")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from backend.domain.views import EventView, GroupView, HostView
 from pdtui.cli.output import wide
+from pdtui.present.telling import of_event, of_mark
 
 Rows = tuple[Sequence[str], list[Sequence[str]]]
 
@@ -52,7 +53,7 @@ def group_lines(g: GroupView) -> list[str]:
     if g.config_changed:
         lines.append("  Config changed:")
         lines += [f"    {c}" for c in g.changes]
-    lines += [f"  {m.level}: {m.text}" for m in g.marks if m.id != "config_changed"]
+    lines += [f"  {m.level}: {of_mark(m)}" for m in g.marks if m.id != "config_changed"]
     if g.endpoint:
         lines += [f"  endpoint {g.endpoint.url}  model {g.endpoint.model}"]
     for m in g.members:
@@ -107,7 +108,7 @@ def event_rows(events: Sequence[EventView]) -> Rows:
         header = ("TIME", "LEVEL", "GROUP", "BY", "KIND", "INSTANCE", "HOST", "WHAT")
     rows: list[Sequence[str]] = []
     for e in events:
-        row = (when(e.at), e.level, e.group or "-", e.actor, e.message)
+        row = (when(e.at), e.level, e.group or "-", e.actor, of_event(e))
         rows.append(
             (*row[:-1], e.kind, e.instance or "-", e.host or "-", row[-1]) if wide() else row
         )

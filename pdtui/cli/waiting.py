@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     from backend.client.http import HttpClient
 
 
+Saw = Callable[[GroupView], None]
+"""Is called with every view of the group on the way."""
+
+
 async def until(
     client: HttpClient,
     name: str,
     done: Callable[[GroupView], bool],
     timeout_s: float,
     what: str,
-    saw: Callable[[GroupView], None] | None = None,
+    saw: Saw | None = None,
 ) -> GroupView:
     """The group once `done` holds; `saw` is called with every view on the way.
 
@@ -86,15 +90,19 @@ def _views(kind: str, body: dict[str, object], name: str) -> list[GroupView]:
     return []
 
 
-async def until_serving(client: HttpClient, name: str, timeout_s: float) -> GroupView:
+async def until_serving(
+    client: HttpClient, name: str, timeout_s: float, saw: Saw | None = None
+) -> GroupView:
     """Wait until the group serves with every wanted member."""
     return await until(
         client, name, lambda g: g.paused or (g.status == "Running" and not g.currently),
-        timeout_s, "serve",
+        timeout_s, "serve", saw,
     )  # fmt: skip
 
 
-async def until_ratio(client: HttpClient, name: str, timeout_s: float) -> GroupView:
+async def until_ratio(
+    client: HttpClient, name: str, timeout_s: float, saw: Saw | None = None
+) -> GroupView:
     """Wait until exactly the wanted members serve and nobody is on the way out."""
 
     def done(g: GroupView) -> bool:
@@ -102,14 +110,14 @@ async def until_ratio(client: HttpClient, name: str, timeout_s: float) -> GroupV
         leaving = any(m.state in ("draining", "stopping") for m in g.members)
         return exact and not leaving and g.status == "Running"
 
-    return await until(client, name, done, timeout_s, "reach its ratio")
+    return await until(client, name, done, timeout_s, "reach its ratio", saw)
 
 
 async def until_restarted(
     client: HttpClient,
     name: str,
     timeout_s: float,
-    saw: Callable[[GroupView], None] | None = None,
+    saw: Saw | None = None,
 ) -> GroupView:
     """Wait until the restart is over and the group serves."""
     return await until(
@@ -118,17 +126,23 @@ async def until_restarted(
     )  # fmt: skip
 
 
-async def until_stopped(client: HttpClient, name: str, timeout_s: float) -> GroupView:
+async def until_stopped(
+    client: HttpClient, name: str, timeout_s: float, saw: Saw | None = None
+) -> GroupView:
     """Wait until nothing of the group is left."""
-    return await until(client, name, lambda g: not g.members, timeout_s, "stop")
+    return await until(client, name, lambda g: not g.members, timeout_s, "stop", saw)
 
 
-async def until_gone(client: HttpClient, name: str, timeout_s: float) -> None:
+async def until_gone(
+    client: HttpClient, name: str, timeout_s: float, saw: Saw | None = None
+) -> None:
     """Wait until the deployment is forgotten."""
     try:
         async with asyncio.timeout(timeout_s):
             while True:
-                await client.group(name)
+                group = await client.group(name)
+                if saw:
+                    saw(group)
                 await asyncio.sleep(0.1)
     except NotFound:
         return

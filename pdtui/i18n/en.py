@@ -103,6 +103,7 @@ TEXT: dict[str, str] = {
     "mark.registration": "registration",
     "mark.membership": "membership",
     "mark.restart_blocked": "restart blocked",
+    "mark.mode_gone": "mode gone",
     "mark.ratio": "ratio",
     "mark.draining": "draining",
     "group.one": "group",

@@ -103,6 +103,7 @@ TEXT: dict[str, str] = {
     "mark.registration": "注册",
     "mark.membership": "成员管理",
     "mark.restart_blocked": "重启受阻",
+    "mark.mode_gone": "模式已移除",
     "mark.ratio": "比例",
     "mark.draining": "排空中",
     "group.one": "个组",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 TEXT: dict[str, str] = {
-    "mark_text.config_changed": "已保存的配置尚未运行。重启后生效；在此之前角色不能扩容。",
     "area.modes": "模式",
     "cmd.area.modes": "模式",
     "cmd.area.modes.help": "前往模式目录",

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pdtui.i18n import tr
-from pdtui.i18n.catalog import word, word_or
+from pdtui.i18n.catalog import word
 from pdtui.present import groups, hosts, members
 from pdtui.present.cells import Line, Span, line, padded
 from pdtui.present.numbers import NONE, mib, since, stamp
 from pdtui.present.problems import said
 from pdtui.present.safe import lines
 from pdtui.present.status import glyphs, host_look, level_look, member_look
+from pdtui.present.telling import of_mark
 
 if TYPE_CHECKING:
     from backend.domain.views import EventView, GroupView, HostView, MemberView
@@ -54,7 +55,7 @@ def group(view: GroupView, document: str) -> list[Line]:
             out.append(
                 fact(
                     word("mark", mark.id),
-                    Span(word_or(f"mark_text.{mark.id}", mark.text), level_look(mark.level).tone),
+                    Span(of_mark(mark), level_look(mark.level).tone),
                 )
             )
     if view.changes:

@@ -9,6 +9,7 @@ from pdtui.i18n import tr
 from pdtui.present.cells import Cell, Column, Line, Row, Span
 from pdtui.present.numbers import clock
 from pdtui.present.status import level_look
+from pdtui.present.telling import of_event
 
 if TYPE_CHECKING:
     from backend.domain.views import EventView
@@ -39,7 +40,7 @@ def rows(events: Iterable[EventView]) -> list[Row]:
                 Cell.of(e.instance, "dim"),
                 Cell.of(e.host, "dim"),
                 Cell.of(e.actor, "dim"),
-                Cell.of(e.message, "text" if e.level == "info" else level_look(e.level).tone),
+                Cell.of(of_event(e), "text" if e.level == "info" else level_look(e.level).tone),
             ),
         )
         for e in sorted(events, key=lambda e: e.seq, reverse=True)
@@ -54,10 +55,11 @@ def recent(events: Iterable[EventView], group: str, most: int) -> list[Line]:
 
 def _line(event: EventView) -> Line:
     look = level_look(event.level)
-    what = f"{event.instance}: " if event.instance and event.instance not in event.message else ""
+    text = of_event(event)
+    what = f"{event.instance}: " if event.instance and event.instance not in text else ""
     return (
         Span(f"{clock(event.at)}  ", "dim"),
         Span(f"{look.glyph} ", look.tone),
         Span(what, "dim"),
-        Span(event.message, "text" if event.level == "info" else look.tone),
+        Span(text, "text" if event.level == "info" else look.tone),
     )

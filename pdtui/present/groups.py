@@ -13,6 +13,7 @@ from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line, padde
 from pdtui.present.numbers import NONE, since
 from pdtui.present.safe import clean
 from pdtui.present.status import GROUP_ORDER, glyphs, group_look, level_look
+from pdtui.present.telling import of_mark
 
 if TYPE_CHECKING:
     from backend.domain.views import GroupView, MemberView
@@ -162,7 +163,7 @@ def head(group: GroupView, columns: int, most: int) -> list[Line]:
     else:
         out.append(_fact("group.endpoint", Span(no_endpoint(group), "dim")))
         request = []
-    marks = [_mark(m.level, m.text) for m in group.marks if m.id not in BESIDE_STATUS]
+    marks = [_mark(m.level, of_mark(m)) for m in group.marks if m.id not in BESIDE_STATUS]
     if group.policies and columns >= 100:
         out.append(_fact("group.policies", Span(group.policies, "dim")))
     room = most - len(out)

@@ -90,7 +90,7 @@ class Round:
         url = f"http://{new.address}:{new.port}"
         self.figures.scaled.append(await until(lambda: self.listed(at, url)) - began)
         await self.lab.until("chat", serving(2, 1))
-        line, env = _launch(await self._pid(new.id))
+        line, env = launch_of(await self._pid(new.id))
 
         began = time.monotonic()
         os.kill(await self._pid(new.id), signal.SIGKILL)
@@ -131,7 +131,7 @@ class Round:
         argv = list(told.told)
         ports = {str(p): str(p + 30) for p in told.ports}
         argv = [ports.get(word, word) for word in argv]
-        _, env = _launch(await self._pid(members[0].id))
+        _, env = launch_of(await self._pid(members[0].id))
         began = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *argv, env=env, cwd=self.lab.root, stdout=asyncio.subprocess.DEVNULL,
@@ -172,7 +172,7 @@ class Round:
         (await self.http.post(f"{router}/workers", json=row)).raise_for_status()
 
 
-def _launch(pid: int) -> tuple[list[str], dict[str, str]]:
+def launch_of(pid: int) -> tuple[list[str], dict[str, str]]:
     """A living process's own words and environment."""
     proc = Path(f"/proc/{pid}")
     words = [w.decode() for w in (proc / "cmdline").read_bytes().split(b"\0") if w]

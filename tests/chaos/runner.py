@@ -47,6 +47,7 @@ class Chaos:
             (8, self._save), (10, self._scale), (4, self._restart), (4, self._delete_instance),
             (1, self._pause), (1, self._delete), (10, self._kill_member), (5, self._kill_router),
             (5, self._kill_backend), (5, self._refuse), (4, self._drop), (6, self._back),
+            (3, self._fence),
             (4, self._slow_stop), (4, self._hang), (3, self._wedge_port), (2, self._wedge_start),
         ]  # fmt: skip
 
@@ -117,27 +118,39 @@ class Chaos:
         return f"scale {name} {counts}: {await self._ask(lambda c: c.scale(name, counts))}"
 
     async def _restart(self) -> str:
-        name, force = self._name(), self.rng.random() < 0.4
+        name, force = self._name(), self._force()
         said = await self._ask(lambda c: c.restart(name, force=force))
         return f"restart {name} force={force}: {said}"
 
     async def _pause(self) -> str:
         name = self._name()
-        off = await self._ask(lambda c: c.pause(name, True))
+        force = self._force()
+        off = await self._ask(lambda c: c.pause(name, True, force=force))
         await asyncio.sleep(self.rng.choice([0.0, 1.0]))
-        return f"pause and resume {name}: {off}, {await self._ask(lambda c: c.pause(name, False))}"
+        on = await self._ask(lambda c: c.pause(name, False))
+        return f"pause force={force} and resume {name}: {off}, {on}"
+
+    def _force(self) -> bool:
+        return self.rng.random() < 0.4
 
     async def _delete(self) -> str:
         name = self._name()
-        return f"delete {name}: {await self._ask(lambda c: c.delete(name))}"
+        force = self._force()
+        said = await self._ask(lambda c: c.delete(name, force=force))
+        return f"delete {name} force={force}: {said}"
 
     async def _delete_instance(self) -> str:
         found = await self._members()
         if not found:
             return "nothing to take out"
         m = self.rng.choice(found)
-        group = m.id.partition("-")[0]
-        return f"take {m.id} out: {await self._ask(lambda c: c.delete_instance(group, m.id))}"
+        group, force = m.id.partition("-")[0], self._force()
+        said = await self._ask(lambda c: c.delete_instance(group, m.id, force=force))
+        return f"take {m.id} out force={force}: {said}"
+
+    async def _fence(self) -> str:
+        host = self.rng.choice(sorted(self._away) or [self._host()])
+        return f"fence {host}: {await self._ask(lambda c: c.fence_host(host))}"
 
     async def _groups(self) -> tuple[GroupView, ...]:
         found: tuple[GroupView, ...] = await self.lab.asked(lambda c: c.groups())

@@ -77,7 +77,7 @@ def test_the_commands_and_their_options_exist() -> None:
     for name in names:
         assert re.search(rf"\b{name}\b", overview), f"pdtui --help does not list {name}"
     for line in shown:
-        plain = [word for word in line.split() if re.fullmatch(r"[a-z]+", word)][:2]
+        plain = [word for word in line.split() if re.fullmatch(r"[a-z][a-z-]*", word)][:2]
         words = plain if plain[0] == "hosts" else plain[:1]
         text = help_of(*words)
         for option in re.findall(r"(?<= )--?[a-z][a-z-]*", line):

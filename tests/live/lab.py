@@ -123,7 +123,7 @@ class Lab:
             env={**os.environ, **self.env},
         )  # fmt: skip
         self._client = HttpClient(Paths.default(self.state).socket)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while True:
                 try:
                     await self._client.health()
@@ -156,7 +156,7 @@ class Lab:
 
     async def asked(self, question: Callable[[HttpClient], Any]) -> Any:
         """The answer, asked again while backends die under the question."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while True:
                 client = await self.client()
                 try:

@@ -45,6 +45,20 @@ async def pdtui(lab: Lab, *args: str) -> Told:
     return Told(process.returncode or 0, out.decode(), err.decode())
 
 
+async def by_hand(lab: Lab) -> None:
+    """What one does to single instances, hosts and routers."""
+    one = (await pdtui(lab, "get", "chat", "--json")).json
+    decode = next(m["id"] for m in one["members"] if m["role"] == "decode")
+    out = await pdtui(lab, "delete-instance", "chat", decode, "--yes")
+    assert out.code == 0, out.err
+    assert "No decode member is left" in out.err
+    nothing = await pdtui(lab, "told", "chat")
+    assert (nothing.code, nothing.out) == (3, "")
+    assert "[life.not_manual]" in nothing.err
+    answers = await pdtui(lab, "hosts", "fence", "node1", "--yes")
+    assert "[host.answers]" in answers.err
+
+
 async def test_a_group_lives_by_commands_with_a_daemon(lab: Lab) -> None:
     await lab.client()
     for host in lab.inventory:
@@ -91,6 +105,10 @@ async def test_a_group_lives_by_commands_with_a_daemon(lab: Lab) -> None:
     restarted = await pdtui(lab, "restart", "chat", "--yes", "--wait", "--json")
     assert restarted.code == 0, restarted.err
     assert not restarted.json["config_changed"]
+    for phase in ("stop ", "start ", "Running: prefill 2/2, decode 2/2"):
+        assert f"  {phase}" in restarted.err
+
+    await by_hand(lab)
     events = (await pdtui(lab, "events", "chat", "--json")).json
     assert "restarted" in {e["kind"] for e in events}
 

@@ -13,18 +13,21 @@ from tests.live.load import Load, right_answers, windows
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 
-def lone(lab: Lab) -> dict[str, Any]:
+SGLANG = {"engine": "sglang", "parameters": ["--context-length", "8192"]}
+
+
+def lone(lab: Lab, **spec: Any) -> dict[str, Any]:
     """One engine without disaggregation: what answers are compared with."""
-    document = deployment(lab.model, "lone")
+    document = deployment(lab.model, "lone", **spec)
     for key in ("disaggregation", "roles"):
         del document["spec"][key]
     document["spec"]["served_model_name"] = "chat"
     return document
 
 
-async def correct(lab: Lab) -> dict[str, str]:
+async def correct(lab: Lab, **spec: Any) -> dict[str, str]:
     """The right answers, from an engine that is gone again afterwards."""
-    await lab.asked(lambda c: c.apply(lone(lab)))
+    await lab.asked(lambda c: c.apply(lone(lab, **spec)))
     group = await lab.until("lone", lambda g: g.status == "Running")
     (engine,) = group.members
     answers = await right_answers(f"http://{engine.address}:{engine.port}/v1", "chat")
@@ -45,12 +48,15 @@ def endpoint(group: GroupView) -> str:
     return group.endpoint.url
 
 
-async def test_scaling_under_load_fails_no_request(lab: Lab) -> None:
-    """1P1D to 3P2D and back through the real router, under a steady stream."""
+@pytest.mark.parametrize(("mode", "spec"), [("vllm-nixl", {}), ("sglang-mooncake", SGLANG)])
+async def test_scaling_under_load_fails_no_request(
+    lab: Lab, mode: str, spec: dict[str, Any]
+) -> None:
+    """1P1D to 3P2D and back through the real router of either dialect, under a steady stream."""
     await lab.add_hosts()
-    right = await correct(lab)
+    right = await correct(lab, **spec)
     await slowed(lab, prefill_delay=0.05)
-    await lab.asked(lambda c: c.apply(deployment(lab.model)))
+    await lab.asked(lambda c: c.apply(deployment(lab.model, mode=mode, **spec)))
     group = await lab.until("chat", serving(1, 1))
     async with Load(endpoint(group), "chat", right) as load:
         await load.more(20)

@@ -286,6 +286,10 @@ async def test_custom_runs_one_command_by_role_and_asks_for_hands(lab: Lab) -> N
     assert mark.text == f"The router is kept up by hand. Tell it: add prefill {url}."
     assert identities(grown, "router") == identities(formed, "router")
 
+    await lab.asked(lambda c: c.told("chat"))
+    done = await lab.until("chat", quiet(2, 1))
+    assert identities(done, "router") == identities(formed, "router")
+
     (router,) = members(grown, "router")
     await lab.asked(lambda c: c.delete_instance("chat", router.id))
     told = await lab.until("chat", lambda g: quiet(2, 1)(g) and not identities(g, "router").keys()

@@ -19,6 +19,7 @@ from backend.domain.views import (
     CacheChoice,
     CacheView,
     Change,
+    Deletion,
     EventView,
     GroupView,
     Health,
@@ -186,13 +187,32 @@ class FakeClient(BackendClient):
         self._did("restart", name, force)
         return self._groups[name]
 
-    async def delete(self, name: str, *, etag: str = "*") -> None:
-        self._did("delete", name)
+    async def delete(self, name: str, *, force: bool = False, etag: str = "*") -> None:
+        self._did("delete", name, *([force] if force else []))
 
-    async def delete_instance(self, name: str, instance: str, *, etag: str = "*") -> None:
-        self._did("delete_instance", name, instance)
+    async def delete_instance(
+        self,
+        name: str,
+        instance: str,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        etag: str = "*",
+    ) -> Deletion:
+        self._did("delete_instance", name, instance, *([force] if force else []))
+        return Deletion(instance=instance)
 
-    async def pause(self, name: str, paused: bool, *, etag: str = "*") -> GroupView:
+    async def told(self, name: str, *, etag: str = "*") -> GroupView:
+        self._did("told", name)
+        return self._groups[name]
+
+    async def fence_host(self, name: str, *, etag: str = "*") -> HostView:
+        self._did("fence_host", name)
+        return self._hosts[name]
+
+    async def pause(
+        self, name: str, paused: bool, *, force: bool = False, etag: str = "*"
+    ) -> GroupView:
         self._did("pause", name, paused)
         return self._groups[name]
 

@@ -66,13 +66,14 @@ def say(problem: Problem, language: Language) -> tuple[str, str]:
 def _filled(
     templates: tuple[str, str], values: Mapping[str, Any], language: Language
 ) -> tuple[str, str]:
-    shown = {name: _shown(v, language) for name, v in values.items()}
-    return templates[0].format_map(shown), templates[1].format_map(shown)
+    texts = {name: shown(v, language) for name, v in values.items()}
+    return templates[0].format_map(texts), templates[1].format_map(texts)
 
 
-def _shown(value: object, language: Language) -> str:
+def shown(value: object, language: Language) -> str:
+    """A value as a sentence has it."""
     if value is None or isinstance(value, bool):
         return _WORDS[language][value]
     if isinstance(value, list | tuple):
-        return ("、" if language == "zh" else ", ").join(_shown(v, language) for v in value)
+        return ("、" if language == "zh" else ", ").join(shown(v, language) for v in value)
     return str(value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import stat
+from contextlib import closing
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from backend.domain.documents import parse_deployment
 from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
 from backend.domain.host import Host
+from backend.domain.telling import plainly, said
 from backend.store import db
 from backend.store.store import Intent, Store, Touched
 
@@ -53,7 +56,7 @@ async def test_everything_comes_back(tmp_path: Path) -> None:
         tx.put_instance(an_instance())
         tx.open_intent(intent)
         tx.save_document(a_group(), "ada")
-        tx.event("saved", "chat is saved", group="chat", actor="ada")
+        tx.event("saved", said("saved.first", name="chat"), group="chat", actor="ada")
     name = store.id
     await store.close()
 
@@ -118,7 +121,7 @@ async def test_listeners_hear_what_was_stored_after_it_was(store: Store) -> None
     store.listeners.append(lambda t: heard.append((t, "chat" in store.groups)))
     async with store.write() as tx:
         tx.put_group(a_group())
-        tx.event("saved", "x", group="chat")
+        tx.event("saved", plainly("x"), group="chat")
     ((touched, there),) = heard
     assert there
     assert touched.groups == {"chat"}
@@ -143,7 +146,7 @@ async def test_history_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch)
     for _ in range(3):
         async with store.write() as tx:
             for n in range(500):
-                tx.event("tick", f"{n}", group="chat")
+                tx.event("tick", plainly(f"{n}"), group="chat")
     kept = await store.events(limit=5000)
     assert len(kept) <= 1000
     assert kept[-1].seq == 1500
@@ -174,3 +177,28 @@ async def test_a_network_file_system_is_refused(
 def test_the_file_system_is_that_of_the_longest_mount() -> None:
     assert db.file_system(Path("/proc/self")) == "proc"
     assert db.file_system(Path("/")) != "proc"
+
+
+async def test_lines_of_an_earlier_version_keep_their_words(tmp_path: Path) -> None:
+    """A store from before lines were kept as data."""
+    path = tmp_path / "store.sqlite3"
+    steps = sorted(
+        (resources.files("backend.store") / "migrations").iterdir(), key=lambda f: f.name
+    )
+    with closing(sqlite3.connect(path)) as db:
+        for step in steps[:2]:
+            db.executescript(step.read_text())
+        db.execute("PRAGMA user_version = 2")
+        db.execute(
+            "INSERT INTO events (at, kind, level, group_name, instance, host, actor, message) "
+            "VALUES (1, 'saved', 'info', 'chat', '', '', 'ada', 'chat is saved')"
+        )
+        db.commit()
+    store = Store(path)
+    await store.open()
+    async with store.write() as tx:
+        tx.event("saved", said("saved.first", name="chat"), group="chat")
+    old, new = await store.events("chat")
+    assert (old.message, old.said) == ("chat is saved", None)
+    assert (new.message, new.said) == ("chat is saved", said("saved.first", name="chat"))
+    await store.close()

@@ -58,6 +58,7 @@ class Ground:
         ]
         self.machines = {f"h{n}": Machine(tuple(card)) for n in range(hosts)}
         self.instances: dict[str, Instance] = {}
+        self.reserved: dict[str, Instance] = {}
         self.releases: dict[str, str] = {}
         self.old: dict[str, set[str]] = {}
         self.doomed = 0.0
@@ -75,6 +76,7 @@ class Ground:
         found = []
         for host, m in self.machines.items():
             rows = [i for i in self.instances.values() if i.host == host]
+            rows += [i for i in self.reserved.values() if i.host == host]
             busy = {a: key for key, (chips, _) in m.claims.items() for a in chips}
             busy |= {a: i.id for i in rows for a in i.accelerators}
             ports = {p for _, held in m.claims.values() for p in held}

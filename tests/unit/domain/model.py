@@ -17,12 +17,8 @@ from backend.domain import acts, desired, status
 from backend.domain.decide import (
     Action,
     Picture,
-    Registry,
     Timers,
     decide,
-    peers_wanted,
-    registered_by,
-    registry_agrees,
     roles_of,
     wanted_counts,
 )
@@ -30,6 +26,7 @@ from backend.domain.deployment import Deployment
 from backend.domain.errors import Refused
 from backend.domain.group import Formed, Group, Instance
 from backend.domain.instance import ProcessStatus
+from backend.domain.peers import Registry, peers_wanted, registered_by, registry_agrees
 from backend.domain.placement import Seat, place, place_most
 from backend.domain.transitions import Seen, observe
 from tests.unit.domain.machines import Failed, Ground, need, seen_status
@@ -48,13 +45,12 @@ class World(Ground):
         self.groups: dict[str, Group] = {}
         self.modes: dict[str, Membership] = {}
         self.placing_intents: dict[int, list[tuple[str, str]]] = {}
-        self.start_intents: dict[str, str] = {}
+        self.start_intents: dict[str, tuple[str, int]] = {}
         self.read: dict[str, Registry] = {}
         self.running: dict[tuple[str, str], tuple[Action, Act]] = {}
         self.retry_at: dict[str, dict[str, float]] = {}
         self.failures: dict[tuple[str, str], int] = {}
         self.streak: dict[tuple[str, int], tuple[int, int]] = {}
-        self.placing = False
         self.number = 0
 
     # what is there
@@ -151,13 +147,16 @@ class World(Ground):
         self.failures.clear()
         self.streak.clear()
         self.read.clear()
-        self.placing = False
+        self.reserved.clear()
         for places in self.placing_intents.values():
             self._release(p for p in places if p[1] not in self.instances)
         self.placing_intents.clear()
-        gone = {k: h for k, h in self.start_intents.items() if k not in self.instances}
-        self._release((host, key) for key, host in gone.items())
-        self.start_intents.clear()
+        for key, (host, _) in list(self.start_intents.items()):
+            known = self.instances.get(key)
+            if known is None or known.state != "pending":
+                del self.start_intents[key]
+            if known is None:
+                self._release([(host, key)])
 
     def _release(self, places: Iterable[tuple[str, str]]) -> None:
         self.releases |= {key: host for host, key in places}
@@ -222,17 +221,16 @@ class World(Ground):
             del self.groups[name]
 
     def _place(self, name: str, a: Action) -> Act:
-        while self.placing:
-            yield
         group = self.groups.get(name)
         if group is None or (a.kind != "form" and group.formed is None):
             return
-        self.placing = True
         self.number += 1
         key = self.number
+        what = group.formed or Formed(revision=group.revision, document=group.document)
+        members = [self._row(group, seat, what.revision) for seat in self._seats(group, a)]
+        self.reserved |= {m.id: m for m in members}
         try:
-            what = group.formed or Formed(revision=group.revision, document=group.document)
-            members = [self._row(group, seat, what.revision) for seat in self._seats(group, a)]
+            yield
             self.placing_intents[key] = [(m.host, m.id) for m in members]
             yield
             for m in members:
@@ -244,7 +242,8 @@ class World(Ground):
                 self._release(self.placing_intents.pop(key))
             raise
         finally:
-            self.placing = False
+            for m in members:
+                self.reserved.pop(m.id, None)
 
     def _seats(self, group: Group, a: Action) -> tuple[Seat, ...]:
         rooms = self.rooms()
@@ -293,9 +292,11 @@ class World(Ground):
             wanted = peers_wanted(self.of_group(name), i)
             if {r.role for r in wanted} != {"prefill", "decode"}:
                 raise Failed("no member of a role is ready any more")
-            i = i.model_copy(update={"snapshot": wanted})
+            i = acts.router_started(
+                i, self.start_intents.get(key) == (i.host, i.generation), wanted
+            )
             self.instances[key] = i
-        self.start_intents[key] = i.host
+        self.start_intents[key] = (i.host, i.generation)
         yield
         m = self._reach(i.host)
         process = m.processes.get(key)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from backend.domain.decide import Picture, Registry
+from backend.domain.decide import Picture
 from backend.domain.deployment import Deployment
 from backend.domain.group import Endpoint, Formed, Group, Instance
 from backend.domain.instance import Band, ProcessStatus
+from backend.domain.peers import Registry
 
 NOW = 1000.0
 RUNNING = ("starting", "ready", "unhealthy", "draining", "stopping")

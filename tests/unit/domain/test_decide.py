@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from backend.domain.decide import Action, Picture, Registry, Timers, decide, victims
+from backend.domain.decide import Action, Picture, Timers, decide, victims
+from backend.domain.peers import Registry
 from tests.unit.domain.pictures import NOW, endpoint, group, listed, one, picture
 
 P, D, R = one("p1"), one("d1"), one("r")
@@ -38,6 +39,7 @@ def test_a_group_that_serves_needs_nothing(membership: str) -> None:
     assert (decision.actions, decision.wake_at) == ([], None)
 
 
+WAITS = one("r", "pending")
 FORMING: dict[str, tuple[Picture, list[str], float | None]] = {
     "all at once": (picture(group(formed=None)), ["form"], None),
     "after a refusal it waits": (
@@ -58,20 +60,25 @@ FORMING: dict[str, tuple[Picture, list[str], float | None]] = {
     ),
     "members start in parallel": (
         picture(group(), one("p1", "pending"), one("d1", "pending")),
-        ["start p1", "start d1"],
+        ["start p1", "start d1", "create_router"],
         None,
     ),
     "a failed start waits": (
-        picture(group(), one("p1", "pending"), D, retry_at={"p1": NOW + 1}),
+        picture(group(), one("p1", "pending"), D, WAITS, retry_at={"p1": NOW + 1}),
         [],
         NOW + 1,
     ),
-    "no router for one role": (
+    "a router has its place while members start": (
         picture(group(), P, one("d1", "starting")),
+        ["create_router"],
+        NOW + 1700,
+    ),
+    "and does not start for one role": (
+        picture(group(), P, one("d1", "starting"), WAITS),
         [],
         NOW + 1700,
     ),
-    "the router comes when both are ready": (picture(group(), P, D), ["create_router"], None),
+    "it starts when both are ready": (picture(group(), P, D, WAITS), ["start r"], None),
     "a refused router waits": (
         picture(group(), P, D, retry_at={"create_router": NOW + 3}),
         [],

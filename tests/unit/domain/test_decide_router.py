@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from backend.domain.decide import Picture, Registry, decide
+from backend.domain.decide import Picture, decide
 from backend.domain.group import Instance, Restart
+from backend.domain.peers import Registry
 from tests.unit.domain.pictures import NOW, endpoint, group, listed, one, picture
 from tests.unit.domain.test_decide import D, P, R, said, serving
 
@@ -15,17 +16,21 @@ from tests.unit.domain.test_decide import D, P, R, said, serving
 def test_the_first_static_router_waits_for_all_wanted_members() -> None:
     g = group((2, 1))
     short = [P, one("p2", "starting"), D]
-    assert said(picture(g, *short, membership="dynamic")) == ["create_router"]
-    waits = picture(g, *short, membership="restart")
+    router = one("r", "pending")
+    assert said(picture(g, *short, router, membership="dynamic")) == ["start r"]
+    waits = picture(g, *short, router, membership="restart")
     assert (said(waits), decide(waits).wake_at) == ([], NOW + 20)  # both ready for 100 of 120 s
-    assert said(picture(g, *short, membership="restart", now=NOW + 20)) == ["create_router"]
-    assert said(picture(g, P, one("p2"), D, membership="restart")) == ["create_router"]
+    assert said(picture(g, *short, router, membership="restart", now=NOW + 20)) == ["start r"]
+    assert said(picture(g, P, one("p2"), D, router, membership="restart")) == ["start r"]
+    again = one("r", "pending", generation=2)
+    assert said(picture(g, *short, again, membership="restart")) == ["start r"]
 
 
 def test_its_patience_begins_with_the_second_role() -> None:
     late = picture(
-        group((2, 1)), P, one("p2", "starting"), one("d1", since=NOW - 1), membership="restart"
-    )
+        group((2, 1)), P, one("p2", "starting"), one("d1", since=NOW - 1), one("r", "pending"),
+        membership="restart",
+    )  # fmt: skip
     assert (said(late), decide(late).wake_at) == ([], NOW + 119)
 
 
@@ -191,3 +196,18 @@ def test_keys_keep_acts_on_one_thing_apart() -> None:
         "sync_peers": "r",
     }
     assert [a.retry_key for a in decide(p).actions] == ["+prefill", "+decode", "sync_peers"]
+
+
+@pytest.mark.parametrize("state", ["starting", "unhealthy", "crash_loop"])
+def test_a_static_router_never_waits_for_members_that_are_gone(state: str) -> None:
+    """It knows p1, which is another start of its member now; one that only lacks p2 goes on."""
+    p1, p2, d1 = one("p1"), one("p2"), one("d1")
+    knows = tuple(i.record() for i in (p1, d1))
+    router = one("r", state, snapshot=knows)
+    again = p1.model_copy(update={"generation": 2})
+    new = decide(picture(group(counts=(2, 1)), again, p2, d1, router, membership="restart"))
+    assert [a.kind for a in new.actions] == ["replace"]
+    same = decide(picture(group(counts=(2, 1)), p1, p2, d1, router, membership="restart"))
+    assert same.actions == []
+    other = decide(picture(group(counts=(2, 1)), again, p2, d1, router, membership="dynamic"))
+    assert other.actions == []

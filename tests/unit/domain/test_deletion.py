@@ -8,6 +8,7 @@ import pytest
 
 from backend.domain.decide import Picture
 from backend.domain.deletion import consequences
+from backend.domain.telling import all_told, told
 from tests.unit.domain.pictures import endpoint, group, one, picture
 
 P, D, R = one("p1"), one("d1"), one("r")
@@ -16,7 +17,7 @@ EXTRA = one("p2")
 
 def about(victim: str, *more: Any, membership: str = "dynamic", **g: Any) -> str:
     p: Picture = picture(group(endpoint=endpoint(), **g), P, D, *more, R, membership=membership)
-    return " ".join(consequences(p, next(i for i in p.instances if i.id == victim)))
+    return all_told(consequences(p, next(i for i in p.instances if i.id == victim)), "en")
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,12 @@ def test_a_deletion_says_what_it_means(said: str, expected: str) -> None:
     assert said.startswith(expected) if not expected else expected in said
     if not expected:
         assert said == ""
+
+
+def test_a_silent_host_is_named_with_what_force_would_do() -> None:
+    p = picture(group(endpoint=endpoint()), P, EXTRA, D, R, membership="dynamic")
+    (waits,) = consequences(p, EXTRA, silent=True)
+    assert told(waits, "en").startswith("h-p2 does not answer: p2 is given up only once")
+    (forced,) = consequences(p, EXTRA, silent=True, force=True)
+    assert "p2 may go on there unseen until it is killed" in told(forced, "en")
+    assert len(consequences(p, R, silent=True)) == 2

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from backend.domain import acts, desired
+from backend.domain.acts import router_started
 from backend.domain.deployment import Deployment
-from backend.domain.group import Formed, Group, Restart
+from backend.domain.desired import switched
+from backend.domain.group import Formed, Group, Instance, Restart
 from backend.domain.rules.structure import scale_refusal
 from backend.domain.status import phase
 from tests.unit.domain.pictures import NOW, document, endpoint, group, one
@@ -204,3 +206,35 @@ def test_a_pause_ends_a_restart() -> None:
     going = acts.reformed(group(restart=Restart(since=0, step="stop members")))
     assert going.restart is not None
     assert going.restart.step == "start"
+
+
+@pytest.mark.parametrize(
+    ("left", "revision", "restarts"),
+    [
+        ([], "r1", False),
+        ([one("p1"), one("d1")], "r1", False),
+        ([one("p1", "stopping"), one("d1")], "r1", True),
+        ([one("p1"), one("d1")], "r2", True),
+        ([], "r2", False),
+    ],
+)
+def test_a_group_that_is_resumed_while_its_pause_ends_it_forms_anew(
+    left: list[Instance], revision: str, restarts: bool
+) -> None:
+    """What is left would go on beside what has ended, or could not be replaced."""
+    off = group(spec={"paused": True}, revision=revision)
+    on = switched(off, False, left, NOW)
+    assert (on.document.spec.paused, on.revision, on.version) == (False, revision, 2)
+    assert (on.restart is not None) == restarts
+    assert switched(on, True, left, NOW).document.spec.paused
+
+
+def test_a_routers_start_that_may_have_happened_with_other_peers_is_another_generation() -> None:
+    before, now = (one("p1").record(),), (one("p2").record(),)
+    new = one("r", "pending", snapshot=None)
+    assert router_started(new, False, now).generation == 1
+    asked = one("r", "pending", snapshot=before)
+    assert router_started(asked, True, before).generation == 1
+    assert router_started(asked, False, now).generation == 1
+    again = router_started(asked, True, now)
+    assert (again.generation, again.snapshot) == (2, now)

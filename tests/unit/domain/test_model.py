@@ -70,10 +70,10 @@ def test_a_static_group_whose_last_decode_goes_as_its_router_starts_serves_again
     scene = Scene()
     w = scene.world
     w.modes["a"] = scene.modes["a"] = "restart"
-    at = scene.until("create_router")
-    while at in w.running:
-        w.advance(at)
     at = scene.until("start")
+    while w.instances[at[1]].role != "router":
+        w.advance(at)
+        at = scene.until("start")
     (decode,) = [i for i in w.of_group("a") if i.role == "decode"]
     w.instances[decode.id] = decode.model_copy(update={"state": "unhealthy"})
     while at in w.running:

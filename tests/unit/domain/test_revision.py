@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backend.domain.deployment import Deployment
-from backend.domain.revision import changes, revision
+from backend.domain.revision import changes, changes_beside, revision
 
 BASE: dict[str, Any] = {
     "model": "/m",
@@ -138,3 +138,28 @@ def test_another_mode_or_engine_of_the_catalogue_is_no_change(kit: Any) -> None:
 
 def test_the_digest_is_a_sha256(kit: Any) -> None:
     assert len(revision(build(), kit.catalogue)) == 64
+
+
+def test_what_a_revision_leaves_out_is_told_apart() -> None:
+    """Labels and places: no launch depends on them, and a history that hid them would lie."""
+    roles = {"prefill": {"placement": [{"host": "a"}]}, "decode": {"replicas": 3}}
+    before = {"model": "/m", "engine": "vllm", "disaggregation": {"mode": "vllm-nixl"}}
+    after = before | {
+        "roles": roles,
+        "hosts": {"labels": {"rack": "b"}},
+        "disaggregation": {"mode": "vllm-nixl", "allow": ["pairing.tensor_parallel"]},
+    }
+    old = Deployment.model_validate(
+        {"metadata": {"name": "m", "labels": {"x": "1"}}, "spec": before}
+    )
+    new = Deployment.model_validate(
+        {"metadata": {"name": "m", "labels": {"x": "2"}}, "spec": after}
+    )
+    assert changes(old, new) == ()
+    assert changes_beside(old, new) == (
+        "metadata.labels.x: 1 -> 2",
+        'spec.roles.prefill.placement: added [{"host": "a"}]',
+        'spec.hosts: added {"labels": {"rack": "b"}}',
+        "spec.disaggregation.allow: added pairing.tensor_parallel",
+    )
+    assert changes_beside(new, new) == ()

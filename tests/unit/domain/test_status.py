@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from backend.domain import status
-from backend.domain.decide import Picture, Registry
+from backend.domain.decide import Picture
 from backend.domain.group import Restart
 from backend.domain.host import Accelerator, HostFacts
+from backend.domain.peers import Registry
 from backend.domain.picture import accelerator_views, group_view
 from tests.unit.domain.pictures import NOW, endpoint, group, listed, one, picture
 from tests.unit.domain.test_decide import D, P, R

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from backend.domain import acts, desired, status
-from backend.domain.decide import peers_wanted, registered_by, roles_of, wanted_counts
+from backend.domain.decide import roles_of, wanted_counts
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance, Restart
 from backend.domain.instance import PLAIN_ROLE
+from backend.domain.peers import peers_wanted, registered_by
 from backend.domain.placement import place
 from tests.unit.domain.machines import need
 from tests.unit.domain.model import Membership, World
@@ -114,17 +115,25 @@ class Walk:
         restart = Restart(since=self.world.now, force=force, total=len(mine))
         self.world.groups[name] = group.model_copy(update={"restart": restart})
         self.world.old[name] = {i.id for i in mine}
-        for i in mine if force else ():
+        if force:
+            self._fence(mine)
+
+    def _fence(self, instances: Iterable[Instance]) -> None:
+        for i in instances:
             if not self.world.machines[i.host].up:
                 self.world.releases[i.id] = i.host
                 del self.world.instances[i.id]
 
     def _pause(self, name: str) -> None:
-        group = self.world.groups.get(name)
-        if group is not None:
-            paused = not group.document.spec.paused
-            spec = group.document.spec.model_copy(update={"paused": paused})
-            self.world.save(group.document.model_copy(update={"spec": spec}))
+        w, group = self.world, self.world.groups.get(name)
+        if group is None or group.deleting:
+            return
+        paused, mine = not group.document.spec.paused, w.of_group(name)
+        w.groups[name] = desired.switched(group, paused, mine, w.now)
+        if w.groups[name].restart is not group.restart:
+            w.old[name] = {i.id for i in mine}
+        if paused and self.rng.random() < 0.3:
+            self._fence(mine)
 
     def _resume_all(self) -> None:
         for name, group in list(self.world.groups.items()):
@@ -135,6 +144,8 @@ class Walk:
         if name in self.world.groups:
             group = self.world.groups[name]
             self.world.groups[name] = group.model_copy(update={"deleting": True})
+            if self.rng.random() < 0.3:
+                self._fence(self.world.of_group(name))
 
     def _delete_instance(self, name: str) -> None:
         mine = self.world.of_group(name)
@@ -146,6 +157,8 @@ class Walk:
                 else found.model_copy(update={"removing": True})
             )
             self.world.instances[found.id] = row
+            if self.rng.random() < 0.3:
+                self._fence([found])
 
     # faults
 
@@ -220,10 +233,7 @@ class Walk:
                 w.read_registry(name)
             for at in sorted(w.running):
                 while at in w.running:
-                    if w.placing and w.running[at][0].kind in ("form", "add", "create_router"):
-                        self._finish_placing()
-                    if at in w.running:
-                        w.advance(at)
+                    w.advance(at)
             w.janitor()
             self.check()
             w.pass_time(4.0)
@@ -245,13 +255,6 @@ class Walk:
             else found.model_copy(update={"removing": True})
         )
         self.world.instances[key] = row
-
-    def _finish_placing(self) -> None:
-        w = self.world
-        while w.placing:
-            for at in sorted(w.running):
-                if at in w.running and w.running[at][0].kind in ("form", "add", "create_router"):
-                    w.advance(at)
 
     def _stamp(self) -> object:
         rows = sorted((i.id, i.state, i.generation) for i in self.world.instances.values())
