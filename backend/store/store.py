@@ -21,7 +21,7 @@ from backend.domain.caches import CacheDocument
 from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
 from backend.domain.host import Host
-from backend.domain.telling import Said, rewritten, told
+from backend.domain.telling import Said, plainly, rewritten, told
 from backend.domain.views import EventView
 from backend.redaction import PROCESS, secret_values
 from backend.store.answers import Answers
@@ -172,8 +172,12 @@ class Transaction:
         self._write.statements.append(("DELETE FROM intents WHERE key = ?", (key,)))
         self._write.apply.append(_dropper(self._store.intents, key))
 
-    def event(self, kind: str, what: Said, **about: str) -> None:
-        """Add a history line. `about`: group, instance, host, actor, level."""
+    def event(self, kind: str, what: Said | str, **about: str) -> None:
+        """Add a history line; a text is told as it is.
+
+        `about`: group, instance, host, actor, level.
+        """
+        what = plainly(what) if isinstance(what, str) else what
         what = rewritten(what, PROCESS.hide_values)
         view = EventView(
             seq=0, at=self.now, kind=kind, message=told(what, "en"), said=what, **about

@@ -51,7 +51,7 @@ async def by_hand(lab: Lab) -> None:
     decode = next(m["id"] for m in one["members"] if m["role"] == "decode")
     out = await pdtui(lab, "delete-instance", "chat", decode, "--yes")
     assert out.code == 0, out.err
-    assert "No decode member is left" in out.err
+    assert out.out == f"{decode} is to go\n"
     nothing = await pdtui(lab, "told", "chat")
     assert (nothing.code, nothing.out) == (3, "")
     assert "[life.not_manual]" in nothing.err
