@@ -12,6 +12,7 @@ from backend.api.openapi import describe, operation_id
 from backend.api.problems import explained, malformed, unexpected, unrouted
 from backend.api.routes_access import router as access
 from backend.api.routes_adoption import router as adoption
+from backend.api.routes_advice import router as advice
 from backend.api.routes_caches import router as caches
 from backend.api.routes_choices import router as choices
 from backend.api.routes_diagnosis import router as diagnosis
@@ -28,7 +29,7 @@ from backend.domain.errors import PdError
 from backend.services.backend import Backend
 
 ROUTERS = (
-    groups, instances, adoption, history, diagnosis, caches, choices, hosts, metrics, plans,
+    groups, instances, adoption, history, diagnosis, advice, caches, choices, hosts, metrics, plans,
     system, access,
 )  # fmt: skip
 

@@ -53,6 +53,23 @@ class HandoverBody(_Body):
     version: Annotated[str, Field(max_length=64)]
 
 
+class AdviceBody(_Body):
+    """What advice is asked for: a stored deployment by `name`, or a `document`; and what is known
+    better than it can be measured. Rates are tokens a second of one member; `config` is the
+    model's `config.json` where no host has it; `accelerator` the cards' type name."""
+
+    name: str | None = None
+    document: dict[str, Any] | None = None
+    prompt_tokens: Annotated[float | None, Field(gt=0)] = None
+    output_tokens: Annotated[float | None, Field(gt=0)] = None
+    rps: Annotated[float | None, Field(gt=0)] = None
+    link_gbit: Annotated[float | None, Field(gt=0)] = None
+    prefill_rate: Annotated[float | None, Field(gt=0)] = None
+    decode_rate: Annotated[float | None, Field(gt=0)] = None
+    config: dict[str, Any] | None = None
+    accelerator: str | None = None
+
+
 class AdoptBody(_Body):
     """Whose instances to take over."""
 

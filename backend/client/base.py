@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from backend.client.door import ANY
+from backend.domain.advice.model import Advice
 from backend.domain.diagnosis.model import Diagnosis, GroupDiagnosis
 from backend.domain.doctor import Finding
 from backend.domain.portmap import PortMap
@@ -130,6 +131,10 @@ class BackendClient(ABC):
         tail_bytes: int = 65536,
     ) -> LogChunk:
         """A piece of an instance's log: from byte `offset`, or the last `tail_bytes`."""
+
+    @abstractmethod
+    async def advise(self, **asked: Any) -> Advice:
+        """Advice on a deployment by `name`, or on a `document`; with what is known better."""
 
     @abstractmethod
     async def diagnose_group(self, name: str) -> GroupDiagnosis:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from backend.domain.advice.model import Advice
 from backend.domain.diagnosis.model import Diagnosis, GroupDiagnosis
 
 
@@ -26,3 +27,8 @@ class InsightCalls:
         path = f"/instances/{quote(instance, safe='')}/diagnosis"
         params = {} if generation is None else {"generation": generation}
         return Diagnosis.model_validate(await self._call("GET", path, params=params))
+
+    async def advise(self, **asked: Any) -> Advice:
+        """Advice on a deployment by `name`, or on a `document`; with what is known better."""
+        body = {k: v for k, v in asked.items() if v is not None}
+        return Advice.model_validate(await self._call("POST", "/advice", json=body))

@@ -148,3 +148,4 @@ class HostFacts(BaseModel):
     claims: tuple[Claim, ...] = ()
     missing_tools: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()
+    speeds: dict[str, int] = Field(default_factory=dict)

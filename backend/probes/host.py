@@ -65,6 +65,12 @@ for i in /sys/class/net/*; do
   elif [ ! -e "$i/device" ]; then kind=virtual; fi
   echo "$name $type $state $kind"
 done
+part speed
+for i in /sys/class/net/*; do
+  speed=
+  { IFS= read -r speed <"$i/speed"; } 2>/dev/null
+  echo "${i##*/} $speed"
+done
 part claims
 if cd "$W/instances" 2>/dev/null; then
   set +f
@@ -131,7 +137,14 @@ def parse(stdout: str, fallback_address: str = "") -> HostFacts:
         claims=tuple(status.claims(status.parse(part.get("claims", "")))),
         missing_tools=tuple(part.get("tools", "").split()),
         files=frozenset(part.get("files", "").splitlines()),
+        speeds=speeds(part.get("speed", "")),
     )
+
+
+def speeds(text: str) -> dict[str, int]:
+    """Mbit/s by interface, of those whose driver tells it (a down link says -1, or nothing)."""
+    rows = (line.split() for line in text.splitlines())
+    return {r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdigit() and int(r[1]) > 0}
 
 
 def by_sys(text: str) -> tuple[Interface, ...]:

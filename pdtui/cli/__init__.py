@@ -12,6 +12,7 @@ import typer
 from pdtui import __version__
 from pdtui.cli import (
     adopt,
+    advising,
     caches,
     complete,
     convert,
@@ -56,6 +57,7 @@ ports_.add_to(app)
 watching.add_to(app)
 daemon_.add_to(app)
 diagnosing.add_to(app)
+advising.add_to(app)
 app.add_typer(hosts.app, name="hosts")
 app.add_typer(convert.app, name="convert")
 app.add_typer(caches.app, name="caches")

@@ -56,6 +56,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "rollback": ("pdtui rollback chat 3",),
     "endpoints": ("pdtui endpoints", "pdtui endpoints --prometheus > /etc/prometheus/pd.json"),
     "adopt": ("pdtui adopt", "pdtui adopt 7f3a --yes"),
+    "advise": (
+        "pdtui advise chat",
+        "pdtui advise chat.yaml --prompt-tokens 8000 --output-tokens 400 --rps 4 --link-gbit 100",
+        "pdtui advise chat.yaml --config /models/Qwen3-32B/config.json --accelerator H100",
+    ),
     "diagnose": (
         "pdtui diagnose chat",
         "pdtui diagnose chat-prefill-0 --attempt 1",

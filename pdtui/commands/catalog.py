@@ -28,6 +28,7 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("new", "n", "change", 7, 0, _CHANGES),
         ("edit", "E", "change", 0, 0, _ALL(_CHANGES, can.can_edit)),
         ("diagnose", "i", "read", 0, 9, can.has_log),
+        ("advise", "a", "read", 0, 0, _ALL(can.group, can.reads)),
         ("describe", "d", "read", 5, 8, _ALL(can.group, can.reads)),
         ("events", "e", "read", 6, 0, can.group),
         ("watch", "w", "read", 0, 9, _ALL(can.group, can.reads)),

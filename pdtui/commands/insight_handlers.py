@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pdtui.commands.model import Context
 from pdtui.i18n import tr
-from pdtui.present import diagnosis
+from pdtui.present import advice, diagnosis
 from pdtui.present.cells import Line
 from pdtui.screens.text import TextScreen
 
@@ -41,10 +41,23 @@ def diagnose(console: Console, ctx: Context) -> None:
         )
 
 
-def _show(console: Console, path: list[str], lines: list[Line]) -> None:
-    page = [*(p for p in path if p), tr("diagnosis.title")]
+def advise(console: Console, ctx: Context) -> None:
+    """Whether disaggregation pays for the group under the cursor."""
+    assert ctx.group is not None
+    name = ctx.group.name
+    if console.session:
+        console.session.call(
+            f"advise.{name}",
+            lambda c: c.advise(name=name),
+            lambda found: _show(console, [name], advice.page(found), tr("advice.title")),
+            opens=True,
+        )
+
+
+def _show(console: Console, path: list[str], lines: list[Line], title: str = "") -> None:
+    page = [*(p for p in path if p), title or tr("diagnosis.title")]
     console.push_screen(TextScreen("groups", page, lambda: lines))
 
 
-GROUP: dict[str, Handler] = {"diagnose": diagnose}
+GROUP: dict[str, Handler] = {"diagnose": diagnose, "advise": advise}
 INSIGHT: dict[str, Handler] = {"log.diagnose": diagnose}

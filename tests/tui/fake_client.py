@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from backend.client.base import BackendClient
+from backend.domain.advice.model import Advice
 from backend.domain.diagnosis.model import Diagnosis, GroupDiagnosis
 from backend.domain.diagnosis.pair import first_causes
 from backend.domain.diagnosis.scan import diagnose
@@ -59,6 +60,7 @@ class FakeClient(BackendClient):
         self.known_modes: tuple[ModeView, ...] = ()
         self.known_caches: dict[str, CacheView] = {}
         self.choices: tuple[CacheChoice, ...] = ()
+        self.advice: Advice | None = None
         self.versions: tuple[VersionView, ...] = ()
         self.findings: tuple[Finding, ...] = ()
         self.figures: dict[str, GroupMetrics] = {}
@@ -237,6 +239,11 @@ class FakeClient(BackendClient):
             offset=len(text),
             truncated=offset is None and start > 0,
         )
+
+    async def advise(self, **asked: Any) -> Advice:
+        self.calls.append(("advise", asked))
+        assert self.advice is not None
+        return self.advice
 
     async def diagnose_group(self, name: str) -> GroupDiagnosis:
         members = tuple([await self.diagnose_instance(m.id) for m in self._groups[name].members])

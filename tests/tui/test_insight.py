@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from backend.domain.advice.judge import advise
 from pdtui.i18n import use
+from pdtui.i18n.catalog import Language
 from pdtui.screens.text import TextScreen
 from tests.tui.conftest import Start
 from tests.tui.test_form import client
+from tests.unit.domain.advice.test_judge import CASE
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
@@ -47,5 +50,25 @@ async def test_in_chinese(start: Start) -> None:
             await d.press("i")
             assert "引擎的 HTTP 端口已被占用。" in d.text
             assert "处理" in d.text
+    finally:
+        use("en")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_advice_answers_the_three_questions(start: Start, language: Language) -> None:
+    fake = client()
+    fake.advice = advise(CASE)
+    use(language)
+    try:
+        async with start(fake, size=(120, 40)) as d:
+            d.table.select("qwen3-32b")
+            await d.settle()
+            await d.press("a")
+            assert isinstance(d.console.screen, TextScreen)
+            assert ("advise", {"name": "qwen3-32b"}) in fake.calls
+            assert "20:1" in d.text
+            assert "83.9 ms" in d.text
+            title = {"en": "Is the KV transfer fast enough?", "zh": "KV 传输是否足够快？"}
+            assert title[language] in d.text
     finally:
         use("en")

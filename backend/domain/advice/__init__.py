@@ -1,0 +1,1 @@
+"""Whether disaggregation pays for a deployment and its traffic: sizes, times, verdicts. Pure."""
