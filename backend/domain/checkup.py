@@ -25,6 +25,14 @@ class Marked(_Fact):
     name: str = ""
 
 
+class Box(_Fact):
+    """A container of an instance: `state` as its runtime says it (`running`, `exited`)."""
+
+    name: str
+    state: str
+    instance: str
+
+
 class Rdma(_Fact):
     """One port of an RDMA device: `state` as the kernel says it (`ACTIVE`, `DOWN`), `device` and
     its network interface."""
@@ -107,6 +115,7 @@ class Checkup(_Fact):
     listeners: tuple[Listener, ...] = ()
     unbindable: frozenset[int] | None = None
     marked: tuple[Marked, ...] = ()
+    containers: tuple[Box, ...] = ()
     models: tuple[ModelCopy, ...] = ()
     forwarding: str | None = None
     relays: tuple[str, ...] = ()

@@ -130,6 +130,16 @@ def leftovers(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
             "leftovers", "warn", f"left over from instances that are gone: {some(listed)}",
             "End them, or adopt their group.", pids=[m.pid for m in ours],
         )  # fmt: skip
+    boxes = [
+        f"{b.name} ({b.state})"
+        for b in c.containers
+        if b.instance not in p.instances and owner.get(b.instance, p.owner) == p.owner
+    ]
+    if boxes:
+        yield p.finding(
+            "leftovers", "warn", f"containers of instances that are gone: {some(boxes)}",
+            "Remove them (docker or podman rm -f), or adopt their group.", containers=boxes,
+        )  # fmt: skip
     stale = [i for i, o in owner.items() if o == p.owner and i not in p.instances]
     if stale:
         yield p.finding(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from backend.domain.checkup import Checkup, Marked, ModelCopy, Rdma
+from backend.domain.checkup import Box, Checkup, Marked, ModelCopy, Rdma
 from backend.probes import ports, trouble
 from backend.probes.host import SECTION, sections
 from backend.steps.common import LIB
@@ -50,6 +50,17 @@ for r in docker podman; do
   case $r in docker) form='{{{{.Server.Version}}}}' ;; *) form='{{{{.Client.Version}}}}' ;; esac
   if said=$(bounded 8 "$r" version --format "$form" 2>&1); then echo "$r $said"
   else printf '%s !%s\n' "$r" "$(printf '%s' "$said" | tail -n 1)"; fi
+done
+part containers
+ids=$(readlink -f "$W" 2>/dev/null)
+for r in docker podman; do
+  command -v "$r" >/dev/null 2>&1 || continue
+  for c in $(bounded 8 "$r" ps -aq --filter label=pdtui.id 2>/dev/null); do
+    bounded 8 "$r" inspect -f \
+      '{{{{.Name}}}}|{{{{.State.Status}}}}|{{{{index .Config.Labels "pdtui.id"}}}}' "$c" 2>/dev/null
+  done
+done | while IFS='|' read -r name state id; do
+  case $id in "$W"/instances/*|"$ids"/instances/*) echo "${{name#/}}|$state|${{id##*/}}" ;; esac
 done
 part relays
 for r in bash python3 socat nc; do command -v "$r" >/dev/null 2>&1 && echo "$r"; done
@@ -155,6 +166,7 @@ def parse(stdout: str, sent_at: float, answered_at: float) -> Checkup:
         programs=dict(_pairs(part.get("programs", ""))),
         runtimes=dict(_split(part.get("runtimes", ""))),
         relays=tuple(part.get("relays", "").split()),
+        containers=containers(part.get("containers", "")),
         gpu_runtimes=tuple(part.get("gpu-runtimes", "").split()),
         rdma=rdma(part.get("rdma", "")),
         hccn=hccn(part.get("hccn", "")),
@@ -243,6 +255,17 @@ def marked(text: str) -> tuple[Marked, ...]:
         if len(fields) == 3 and fields[0].isdigit():
             found.append(Marked(pid=int(fields[0]), instance=fields[1], name=fields[2]))
     return tuple(found)
+
+
+def containers(text: str) -> tuple[Box, ...]:
+    """Containers that carry an instance of this work directory, running or not; each once, where
+    docker's client is podman's under another name."""
+    found = {}
+    for line in text.splitlines():
+        fields = line.split("|")
+        if len(fields) == 3 and all(fields):
+            found[fields[0]] = Box(name=fields[0], state=fields[1], instance=fields[2])
+    return tuple(found.values())
 
 
 def models(text: str) -> tuple[ModelCopy, ...]:

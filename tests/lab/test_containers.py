@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from backend.adapters.checkup import check_up
 from backend.adapters.container import OUT_OF_MEMORY, ContainerRuntime
 from backend.adapters.process import ClaimOrder
 from backend.adapters.ssh.pool import SshPool
+from backend.domain.checkup import Box
 from backend.domain.host import Host
 from backend.domain.instance import LaunchFile, LaunchSpec, ProcessStatus
 from backend.sandbox.plan import HostPlan
@@ -204,6 +206,25 @@ async def test_one_that_the_kernel_killed_for_memory_says_so(
     finally:
         await runtime.stop(host, "four", 1)
         await runtime.remove(host, "four")
+
+
+async def test_the_deeper_look_sees_containers_of_ours(
+    rack: Rack, host: Host, pool: SshPool
+) -> None:
+    """Those of this work directory, running or ended; not another's."""
+    node = rack.machines[0]
+    run = "podman run -d --network host --log-driver none"
+    node.sh(
+        f"{run} --name pdtui-gone-1-g1 --label pdtui.id=/root/login/.pdtui/instances/gone-1 {IMAGE}"
+        f" sleep 300; {run} --name else-1 --label pdtui.id=/elsewhere/instances/else-1 {IMAGE} true"
+    )
+    try:
+        found = await check_up(pool, host, node.address)
+        assert found.containers == (
+            Box(name="pdtui-gone-1-g1", state="running", instance="gone-1"),
+        )
+    finally:
+        node.sh("podman rm -f pdtui-gone-1-g1 else-1 >/dev/null")
 
 
 @pytest.fixture

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from backend.domain.checkup import Checkup, Listener, Marked, ModelCopy, NpuPort, Rdma, Reach, Xid
+from backend.domain.checkup import (
+    Box,
+    Checkup,
+    Listener,
+    Marked,
+    ModelCopy,
+    NpuPort,
+    Rdma,
+    Reach,
+    Xid,
+)
 from backend.domain.doctor import Needs, Patient, failures
 from backend.domain.doctor_checks import examine
 from backend.domain.errors import Problem
@@ -89,6 +99,12 @@ MODEL = ModelCopy(path="/m", there=True, digest="a", weights=2, size=10)
             "xid", "warn", "Xid 79 (the card has fallen off the bus) on 0000:61:00, 2 times, 13 on",
             {"checkup": {"xids": (Xid(card="0000:61:00", number=79, count=2, text="gone"),
                                   Xid(card="0000:62:00", number=13))}},
+        ),
+        (
+            "leftovers", "warn", "gone: pdtui-x-1-g1 (exited)",
+            {"checkup": {"containers": (
+                Box(name="pdtui-x-1-g1", state="exited", instance="x-1"),
+                Box(name="pdtui-z", state="running", instance="chat-decode-aaaa"))}},
         ),
         ("port_bind", "warn", "on 30005, yet", {"checkup": {"unbindable": frozenset({30005})}}),
         ("tools", "fail", "flock, awk", {"facts": {"missing_tools": ("flock", "awk")}}),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.domain.checkup import Listener, Marked, ModelCopy, Rdma
+from backend.domain.checkup import Box, Listener, Marked, ModelCopy, Rdma
 from backend.probes import checkup, ports
 from backend.probes.host import SECTION
 
@@ -101,6 +101,12 @@ def test_models_and_processes() -> None:
     )
     assert checkup.marked("12|chat-decode-abcd|VLLM::W|x\nx|y|z\n") == (
         Marked(pid=12, instance="chat-decode-abcd", name="VLLM::W|x"),
+    )
+
+
+def test_containers_of_instances() -> None:
+    assert checkup.containers("pdtui-a-1-g2|running|a-1\n||\nx|y\npdtui-a-1-g2|running|a-1") == (
+        Box(name="pdtui-a-1-g2", state="running", instance="a-1"),
     )
 
 
