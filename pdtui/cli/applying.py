@@ -36,6 +36,7 @@ class Run:
     ) -> None:
         self.items = read_items(files, recursive=recursive)
         self.prunes: list[str] = []
+        self.restarts: list[str] = []
         self._labels, self._restart, self._wait, self._timeout = labels, restart, wait, timeout
         self._errors: list[PdError] = []
         self._told = 0
@@ -43,8 +44,8 @@ class Run:
 
     @property
     def pending(self) -> int:
-        """How many documents are to be saved or deleted."""
-        return sum(i.changes for i in self.items) + len(self.prunes)
+        """How many documents are to be saved or deleted, and groups restarted as they are saved."""
+        return sum(i.changes for i in self.items) + len(self.prunes) + len(self.restarts)
 
     @property
     def code(self) -> int:
@@ -55,6 +56,10 @@ class Run:
     async def plan(self, client: HttpClient) -> None:
         """Ask what saving each would do, and what is to be pruned."""
         await plan_all(client, self.items)
+        if self._restart:
+            same = {i.part.name for i in self.items if i.plan and i.plan.action == "unchanged"}
+            groups = await client.groups()
+            self.restarts = [g.name for g in groups if g.config_changed and g.name in same]
         if self._labels is None:
             return
         if any(i.code and not i.part.name for i in self.items):
@@ -71,10 +76,12 @@ class Run:
             and all(g.labels.get(k) == v for k, v in self._labels.items())
         ]
 
-    def show_prunes(self) -> None:
-        """The deletions that the plan holds."""
+    def show_rest(self) -> None:
+        """The deletions and restarts that the plan holds."""
         for name in self.prunes:
             line("delete", "Deployment", name)
+        for name in self.restarts:
+            line("restart", "Deployment", name)
 
     async def unchanged(self, client: HttpClient) -> list[GroupView]:
         """The groups of the documents that are saved already."""
@@ -133,7 +140,8 @@ class Run:
         fleet = Fleet(client, self._timeout)
         try:
             if self._restart:
-                for name in [n for n, g in groups.items() if g.config_changed]:
+                stale = [n for n, g in groups.items() if g.config_changed]
+                for name in [*stale, *self.restarts]:
                     groups[name] = await client.restart(name)
             if client.owned if self._wait is None else self._wait:
                 groups.update(await fleet.serving(groups))

@@ -145,7 +145,7 @@ def apply(
         await run.plan(client)
         if not json:
             _show(run.items, False)
-            run.show_prunes()
+            run.show_rest()
         run.complain()
         if dry_run or not run.pending:
             return await run.unchanged(client)

@@ -90,4 +90,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "caches list": ("pdtui caches list", "pdtui caches list --mode vllm-nixl --role prefill"),
     "caches apply": ("pdtui caches apply -f lmcache.yaml",),
     "caches delete": ("pdtui caches delete lmcache-a",),
+    "backup": ("pdtui backup", "pdtui backup /backups/pdtui.tar.gz"),
+    "restore": ("pdtui restore /backups/pdtui.tar.gz",),
+    "tokens": ("pdtui tokens add ci --role operate --days 90", "pdtui tokens list"),
+    "tokens add": ("pdtui tokens add ci --role operate --days 90",),
+    "tokens list": ("pdtui tokens list",),
+    "tokens remove": ("pdtui tokens remove ci",),
+    "convert": ("pdtui convert gpustack model.json > chat.yaml",),
+    "practice start": ("pdtui practice start ~/practice --hosts 3",),
+    "practice stop": ("pdtui practice stop ~/practice",),
 }

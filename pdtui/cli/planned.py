@@ -159,7 +159,7 @@ async def saved_document(client: HttpClient, kind: Kind, name: str) -> dict[str,
 
 
 _SIGNS = {"create": ("+", GOOD), "update": ("~", DOUBTFUL), "unchanged": ("=", None),
-          "refused": ("!", BAD), "delete": ("-", BAD)}  # fmt: skip
+          "refused": ("!", BAD), "delete": ("-", BAD), "restart": ("~", DOUBTFUL)}  # fmt: skip
 
 
 def show(items: Sequence[Item]) -> None:

@@ -23,6 +23,7 @@ TEXT: dict[str, str] = {
     "cli.plan.unchanged": "unchanged",
     "cli.plan.refused": "refused",
     "cli.plan.delete": "delete",
+    "cli.plan.restart": "restart",
     "cli.plan.later": "judged again once the documents that it refers to are saved",
     "cli.plan.count.create": "{count} to create",
     "cli.plan.count.update": "{count} to update",

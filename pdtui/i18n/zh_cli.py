@@ -19,6 +19,7 @@ TEXT: dict[str, str] = {
     "cli.plan.unchanged": "无变化",
     "cli.plan.refused": "拒绝",
     "cli.plan.delete": "删除",
+    "cli.plan.restart": "重启",
     "cli.plan.later": "待其引用的文档保存之后再次检查",
     "cli.plan.count.create": "{count} 份新建",
     "cli.plan.count.update": "{count} 份更新",

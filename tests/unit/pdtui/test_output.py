@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from backend.domain.views import GroupView, HostView
 from pdtui.cli import app
 from pdtui.cli.common import guarded
+from pdtui.cli.examples import EXAMPLES
 from pdtui.cli.output import coloured, print_json, print_table, shaped
 from pdtui.cli.tables import group_rows, host_rows
 
@@ -99,6 +100,16 @@ def test_what_prints_json_takes_output_too() -> None:
     for words, command in commands(app):
         options = {o for p in command.params for o in p.opts}
         assert ("--json" in options) == ("--output" in options), words
+
+
+def test_every_help_ends_with_an_example_of_that_command() -> None:
+    """A command without one: add it to pdtui/cli/examples.py."""
+    for words, command in commands(app):
+        shown = EXAMPLES.get(words, ())
+        assert shown, f"pdtui {words} has no example"
+        assert any(line.startswith(f"pdtui {words}".strip()) for line in shown), words
+        assert shown[0] in (command.epilog or ""), words
+    assert set(EXAMPLES) == {words for words, _ in commands(app)}
 
 
 def test_nobody_is_asked_where_nobody_is() -> None:

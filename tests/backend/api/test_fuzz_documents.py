@@ -1,0 +1,137 @@
+"""Whatever a document says, the API and the commands explain it: never a traceback, never a 5xx."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from backend.api.app import create_app
+from backend.bootstrap import build
+from backend.paths import Paths
+from pdtui.cli import app
+from pdtui.state.yamltext import dump
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+WORDS = st.sampled_from([
+    "apiVersion", "kind", "metadata", "name", "labels", "spec", "model", "engine", "parameters",
+    "env", "roles", "prefill", "decode", "router", "replicas", "disaggregation", "mode", "hosts",
+    "placement", "accelerators", "extended_kv_cache", "address", "provider", "endpoint", "settings",
+    "service_port_range", "scaling_schedule", "run_command", "image", "allow", "connector_extra",
+])  # fmt: skip
+SAYS = st.sampled_from([
+    "pdtui/v1", "Deployment", "CacheService", "Host", "chat", "vllm", "sglang", "custom", "/m",
+    "vllm-nixl", "sglang-mooncake", "lmcache", "h:1", "--max-model-len", "32k", "--tp=4", "\0", "",
+    "********", "{{port}}", "{{nope}}", "中文", "\ud83c", "--kv-transfer-config", "{}", "{", "-1",
+])  # fmt: skip
+LEAVES = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | SAYS | st.text()
+ANY = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(WORDS | st.text(max_size=5), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+ROLE = st.dictionaries(WORDS, ANY, max_size=3)
+NEAR = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(["Deployment", "CacheService", "Host"]) | SAYS,
+        "metadata": st.fixed_dictionaries({"name": st.just("chat") | SAYS}) | ANY,
+        "spec": st.fixed_dictionaries(
+            {"model": st.just("/m") | ANY, "engine": st.sampled_from(["vllm", "sglang", "custom"])},
+            optional={
+                "parameters": st.lists(SAYS | st.text(), max_size=5) | ANY,
+                "env": st.dictionaries(st.text(max_size=5), LEAVES, max_size=3),
+                "disaggregation": st.fixed_dictionaries({"mode": SAYS}) | ANY,
+                "roles": st.fixed_dictionaries({}, optional={"prefill": ROLE, "decode": ROLE}),
+                "hosts": ANY,
+                "placement": ANY,
+                "extended_kv_cache": ANY,
+            },
+        )
+        | st.dictionaries(WORDS, ANY, max_size=5),
+    }
+)
+QUIET = settings(
+    deadline=None, max_examples=80, suppress_health_check=list(HealthCheck), database=None
+)
+
+
+ROUTES = (
+    ("POST", "/check"), ("POST", "/plan"), ("POST", "/mode-choices"),
+    ("PUT", "/deployments/chat"), ("PUT", "/caches/chat"), ("PUT", "/hosts/chat"),
+)  # fmt: skip
+"""What takes a document."""
+HEADERS = {"content-type": "application/json", "if-none-match": "*"}
+
+
+async def asked(bodies: list[bytes]) -> list[tuple[str, bytes, int, str]]:
+    """Answers that are no answer: where, to what, its status, its text."""
+    bad = []
+    with tempfile.TemporaryDirectory(prefix="pdtui-fuzz-") as folder:
+        async with build(Paths.default(Path(folder) / "state")) as backend:
+            transport = httpx.ASGITransport(create_app(backend, "0"), raise_app_exceptions=False)
+            async with httpx.AsyncClient(
+                transport=transport, base_url="http://pdtui/v1", timeout=60,
+                headers=HEADERS,
+            ) as http:  # fmt: skip
+                for body in bodies:
+                    for method, path in ROUTES:
+                        answer = await http.request(
+                            method, path, content=body, params={"dry_run": True}
+                        )
+                        if answer.status_code >= 500:
+                            bad.append((f"{method} {path}", body, answer.status_code, answer.text))
+    return bad
+
+
+def test_the_api_explains_every_document() -> None:
+    bodies: list[bytes] = []
+
+    @QUIET
+    @given(NEAR | ANY)
+    def gather(document: Any) -> None:
+        bodies.append(json.dumps(document).encode())
+
+    gather()
+    bodies += [
+        b"",
+        b"{",
+        b"[" * 3000,
+        b'{"a":' * 3000,
+        b"9" * 5000,
+        b"\xff",
+        b"NaN",
+        b'{"a":1e999}',
+    ]
+    assert asyncio.run(asked(bodies)) == []
+
+
+@QUIET
+@given((NEAR | ANY) | st.text())
+def test_the_commands_explain_every_file(document: Any) -> None:
+    with tempfile.TemporaryDirectory(prefix="pdtui-fuzz-") as folder:
+        file = Path(folder) / "d.yaml"
+        text = document if isinstance(document, str) else _written(document)
+        file.write_bytes(text.encode("utf-8", "surrogatepass"))
+        for words in (["check", str(file)], ["convert", "gpustack", str(file)]):
+            done = CliRunner().invoke(app, ["--state-dir", folder, *words])
+            assert done.exit_code in (0, 1, 2), (words, text)
+            assert done.exception is None or isinstance(done.exception, SystemExit), (words, text)
+
+
+def _written(document: Any) -> str:
+    try:
+        return dump(document)
+    except ValueError:
+        return json.dumps(document)
