@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pdtui.cli.common import ask, confirm, guarded, print_json, print_table
+from pdtui.i18n import tr
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -40,11 +41,12 @@ def adopt(
             typer.echo(f"{host} could not be asked: {why}", err=True)
         return
     if not yes:
-        confirm(f"Take over everything of {owner}? A backend that still lives loses it.")
+        confirm(tr("cli.adopt?", owner=owner))
     done = ask(context.obj, lambda client: client.adopt(owner), changes=True)
     if json:
         print_json(done)
         return
-    typer.echo(f"adopted {', '.join(done.groups) or 'no group'}: {len(done.instances)} instances")
+    groups = ", ".join(done.groups) or tr("cli.adopt.none")
+    typer.echo(tr("cli.adopted", groups=groups, count=len(done.instances)))
     if done.ended:
         typer.echo(f"ended, since they have no place in a group: {', '.join(done.ended)}")

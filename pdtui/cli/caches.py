@@ -10,6 +10,7 @@ import typer
 
 from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded, print_json, print_table
+from pdtui.i18n import tr
 
 app = typer.Typer(
     help="Cache services that roles attach to.", no_args_is_help=True, rich_markup_mode=None
@@ -63,7 +64,7 @@ def apply_caches(
         return [(await client.apply_cache(d)).name for d in documents]
 
     for name in ask(context.obj, question, changes=True):
-        typer.echo(f"cache service {name} is saved")
+        typer.echo(tr("cli.saved", kind="CacheService", name=name))
 
 
 @app.command("delete")
@@ -74,4 +75,4 @@ def delete_cache(
 ) -> None:
     """Forget a cache service that no deployment uses."""
     ask(context.obj, lambda client: client.delete_cache(name), changes=True)
-    typer.echo(f"cache service {name} is deleted")
+    typer.echo(tr("cli.deleted", name=name))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdtui.cli.common import Options, ask, print_json, told
+from pdtui.i18n import tr
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
@@ -107,15 +108,17 @@ def _print(verdicts: list[Any], skipped: list[str], documents: int) -> None:
     for v in verdicts:
         of = f"{v['document']}: " if documents > 1 and v.get("document") else ""
         message, remedy = words(v)
-        where = v["path"] or f"line {v['line']}"
+        where = v["path"] or tr("cli.check.line", line=v["line"])
         typer.echo(f"{v['verdict']:<10}  {of}{where}: {message}  [{v['rule']}]")
         if remedy:
             typer.echo(f"{'':<12}{remedy}")
     for what in skipped:
         typer.echo(f"{'skipped':<10}  {what}")
     counts = {c: sum(v["verdict"] == c for v in verdicts) for c in _COUNTED}
-    said = ", ".join(f"{n} {c}" for c, n in counts.items() if n) or "nothing found"
-    typer.echo(f"{documents} document{'' if documents == 1 else 's'}: {said}")
+    said = ", ".join(f"{n} {tr(f'cli.check.{c}')}" for c, n in counts.items() if n)
+    said = said or tr("cli.check.nothing")
+    key = "cli.check.one" if documents == 1 else "cli.check.many"
+    typer.echo(tr(key, count=documents, said=said))
 
 
 def words(verdict: dict[str, Any]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pdtui.cli.common import ask, guarded, print_json, print_table
+from pdtui.cli.common import ask, confirm, guarded, print_json, print_table
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
@@ -161,7 +161,7 @@ def restore(
 
     paths = Paths.default(context.obj.state_dir)
     if not yes:
-        typer.confirm(f"Replace the store in {paths.state} by {file}?", abort=True, err=True)
+        confirm(f"Replace the store in {paths.state} by {file}?")
     kept = put(paths, file)
     if json:
         print_json({"groups": kept.groups, "hosts": kept.hosts, "aside": str(kept.aside)})

@@ -9,6 +9,7 @@ import typer
 
 from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded, print_json, print_table
+from pdtui.i18n import tr
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
@@ -103,8 +104,10 @@ def rollback(
     if json:
         print_json(group)
         return
-    changed = " (Config changed: restart applies it)" if group.config_changed else ""
-    typer.echo(f"{name} is saved as it was in version {version}: {group.status}{changed}")
+    text = tr("cli.rolled_back", name=name, version=version, status=group.status)
+    if group.config_changed:
+        text += f" ({tr('cli.effect.restart_applies')})"
+    typer.echo(text)
     for line in group.changes:
         typer.echo(f"  {line}")
 

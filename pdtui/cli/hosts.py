@@ -8,6 +8,7 @@ import typer
 
 from pdtui.cli import complete
 from pdtui.cli.common import ask, confirm, guarded, port_range, print_json, print_table
+from pdtui.i18n import tr
 
 app = typer.Typer(help="The hosts that groups run on.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -144,7 +145,9 @@ def remove(
 ) -> None:
     """Remove a host that carries nothing of ours."""
     ask(context.obj, lambda client: client.delete_host(name, force=force), changes=force)
-    print_json({"name": name, "removed": True}) if json else typer.echo(f"{name} is removed")
+    print_json({"name": name, "removed": True}) if json else typer.echo(
+        tr("cli.removed", name=name)
+    )
 
 
 def show(view: Any, json: bool) -> None:

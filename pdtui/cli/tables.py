@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from backend.domain.views import EventView, GroupView, HostView
 from pdtui.cli.output import wide
+from pdtui.i18n import tr
+from pdtui.i18n.catalog import word
 from pdtui.present.telling import of_event, of_mark
 
 Rows = tuple[Sequence[str], list[Sequence[str]]]
@@ -46,16 +48,21 @@ def group_rows(groups: Sequence[GroupView]) -> Rows:
 
 def group_lines(g: GroupView) -> list[str]:
     """One group with its members, marks and endpoint."""
-    now = f" (currently {g.currently})" if g.currently else ""
-    lines = [f"{g.name}  {g.status}" + (f"  Ratio {g.ratio}{now}" if g.ratio else "")]
+    lines = [f"{g.name}  {word('status', g.status)}"]
+    if g.ratio:
+        lines[0] += f"  {tr('cli.group.ratio', ratio=g.ratio)}"
+    if g.currently:
+        lines[0] += f" {tr('cli.group.currently', ratio=g.currently)}"
     if g.phase:
-        lines.append(f"  restart: {g.phase.name} {g.phase.done}/{g.phase.total}")
+        phase = word("phase", g.phase.name)
+        told = tr("cli.group.restart", phase=phase, done=g.phase.done, total=g.phase.total)
+        lines.append(f"  {told}")
     if g.config_changed:
-        lines.append("  Config changed:")
+        lines.append(f"  {tr('cli.group.changed')}")
         lines += [f"    {c}" for c in g.changes]
     lines += [f"  {m.level}: {of_mark(m)}" for m in g.marks if m.id != "config_changed"]
     if g.endpoint:
-        lines += [f"  endpoint {g.endpoint.url}  model {g.endpoint.model}"]
+        lines += [f"  {tr('cli.group.endpoint', url=g.endpoint.url, model=g.endpoint.model)}"]
     for m in g.members:
         cards = ",".join(map(str, m.accelerators)) or "-"
         bands = " ".join(f"{b.name}={b.base}" for b in m.bands)

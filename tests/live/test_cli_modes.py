@@ -22,7 +22,7 @@ async def test_cache_services_and_mode_choices_by_commands(lab: Lab) -> None:
     file = lab.root / "store.yaml"
     file.write_text(yaml.safe_dump(service))
     saved = await pdtui(lab, "caches", "apply", "-f", str(file))
-    assert (saved.code, saved.out) == (0, "cache service store is saved\n")
+    assert (saved.code, saved.out) == (0, "CacheService store is saved\n")
     cache = {"kind": "service", "service": "store"}
     draft = deployment(lab.model, mode="vllm-mooncake", extended_kv_cache=cache, paused=True)
     draft["spec"]["engine_version"] = "0.27.0"
