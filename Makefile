@@ -14,7 +14,7 @@ TESTS ?=#     what `make test` runs, default all:      make test TESTS=tests/uni
 JOBS ?= 2#    worker processes of the fast tests
 CANDIDATES := python3.11 python3.12 python3.13 python3
 
-.PHONY: help venv demo test chaos mutants docs check format bench shots pins clean gone
+.PHONY: help venv demo test chaos mutants real-venv test-real docs check format bench shots pins clean gone
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo 'make test    every test (TESTS=PATH selects)'
 	@echo 'make chaos   random wishes and faults on living groups (STEPS=1000 SEED=7)'
 	@echo 'make mutants change every rule a little; each change must fail a test (ARGS=pairing)'
+	@echo 'make test-real  a group of real vLLM engines on this CPU (real-venv builds them: 3 GB)'
 	@echo 'make check   lint, format, types, direction of imports'
 	@echo 'make format  let the linter and the formatter repair what they can'
 	@echo 'make bench   speed, beside a rival in the same run'
@@ -56,6 +57,13 @@ format: $(STAMP)
 
 docs: $(STAMP)
 	@$(PY) -m docs.generate
+
+# Real engines, on a CPU: never part of `make test`.
+real-venv:
+	@tests/real/setup.sh .real
+
+test-real: $(STAMP)
+	@$(PY) -u -m tests.real $(ARGS)
 
 bench: $(STAMP)
 	@$(PY) -m tests.bench $(ARGS)

@@ -192,7 +192,7 @@ def run(
     notifier = Notifier(os.environ)
     try:
         with ownership(paths, version=version(), takeover=False if embedded else takeover):
-            log_to(paths.log)
+            log_to(paths.log, form=os.environ.get("PDTUI_LOG_FORMAT", ""))
             defaults = Defaults(ports or DEFAULT_PORTS, kv_transfer_ifname)
             metrics, canary = paces(os.environ)
             settings = Settings(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import logging
 import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from backend.domain.errors import Invalid
 from backend.redaction import PROCESS
 
 MOST_BYTES = 10_000_000
@@ -19,6 +22,24 @@ class Redacting(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line without secrets."""
         return PROCESS.hide(super().format(record))
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time (UTC), level, logger, message, and the traceback if there is
+    one; without secrets."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        at = datetime.datetime.fromtimestamp(record.created, tz=datetime.UTC)
+        body = {
+            "time": at.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": PROCESS.hide(record.getMessage()),
+        }
+        if record.exc_info:
+            body["traceback"] = PROCESS.hide(self.formatException(record.exc_info))
+        return json.dumps(body, ensure_ascii=False)
 
 
 class OwnLog(RotatingFileHandler):
@@ -55,11 +76,20 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def log_to(path: Path, level: int = logging.INFO) -> None:
-    """Send all logging to `path` (10 MB, five kept), mode 0600."""
+def log_to(path: Path, level: int = logging.INFO, *, form: str = "") -> None:
+    """Send all logging to `path` (10 MB, five kept), mode 0600; as lines, or (`form` json) as one
+    JSON object a line. Raises Invalid for another form."""
+    if form not in ("", "text", "json"):
+        raise Invalid.of(
+            "settings.log_format",
+            f"PDTUI_LOG_FORMAT is {form!r}; it may be text or json.",
+            values={"value": form},
+            remedy="Set it to text or json, or leave it unset.",
+        )
     handler = OwnLog(path, maxBytes=MOST_BYTES, backupCount=KEPT)
     os.chmod(path, 0o600)
-    handler.setFormatter(Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    lines = Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonLines() if form == "json" else lines)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

@@ -20,6 +20,7 @@ from backend.api.routes_groups import router as groups
 from backend.api.routes_history import router as history
 from backend.api.routes_hosts import router as hosts
 from backend.api.routes_instances import router as instances
+from backend.api.routes_metrics import own as own_metrics
 from backend.api.routes_metrics import router as metrics
 from backend.api.routes_plans import router as plans
 from backend.api.routes_system import open_router
@@ -50,6 +51,7 @@ def create_app(backend: Backend, version: str) -> FastAPI:
     app.state.version = version
     for router in ROUTERS:
         app.include_router(router, prefix=f"/{API_VERSION}", dependencies=[Depends(authorised)])
+    app.include_router(own_metrics, dependencies=[Depends(authorised)])
     app.include_router(open_router)
     app.add_exception_handler(PdError, explained)
     app.add_exception_handler(RequestValidationError, malformed)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 
 from backend.api.deps import TheBackend
 from backend.domain.watch_views import AlertView, CanaryView, GroupMetrics, MemberMetrics
+from backend.services.own_metrics import page
 
 router = APIRouter(tags=["watching"])
+own = APIRouter(tags=["watching"])
 
 Window = Annotated[float, Query(gt=0, le=3600, description="seconds back from now")]
 Points = Annotated[int, Query(ge=1, le=720, description="most points of each figure")]
@@ -41,7 +43,8 @@ async def last_canary(name: str, backend: TheBackend) -> CanaryView | None:
 
 @router.post("/groups/{name}/canary")
 async def run_canary(name: str, backend: TheBackend) -> CanaryView:
-    """Send one small request through every pair and the router, now; the answer waits for all."""
+    """Send one small request through every pair and the router, now. The answer waits for all, but
+    not for ever: while `running` is true, ask again."""
     backend.pictures.group(name)
     return await backend.watching.canary(name)
 
@@ -50,3 +53,10 @@ async def run_canary(name: str, backend: TheBackend) -> CanaryView:
 async def alerts(backend: TheBackend) -> list[AlertView]:
     """Every alert that stands, the oldest first."""
     return list(backend.watching.alerts())
+
+
+@own.get("/metrics", response_class=Response)
+async def own_metrics(request: Request, backend: TheBackend) -> Response:
+    """The backend's own metrics, for Prometheus."""
+    body = page(backend, request.app.state.version)
+    return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -30,7 +30,10 @@ class WatchCalls(Calls):
     async def canary(self, group: str) -> CanaryView:
         """Try every pair of a group now, and wait for all of them."""
         path = f"/groups/{quote(group, safe='')}/canary"
-        return CanaryView.model_validate(await self._call("POST", path))
+        while True:
+            run = CanaryView.model_validate(await self._call("POST", path))
+            if not run.running:
+                return run
 
     async def alerts(self) -> tuple[AlertView, ...]:
         """Every alert that stands, the oldest first."""

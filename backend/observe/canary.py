@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,8 @@ COUNTED_WITHIN_S = 3.0
 LOG_END = 1 << 14
 WORDS = 200
 RUNS_AT_ONCE = 2
+ANSWER_S = 25.0
+"""The longest that a caller waits for one answer; it asks again."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,9 @@ class Canaries:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def run(self, name: str) -> CanaryView:
-        """Try every pair of a group now; joins a run that is under way.
+    async def run(self, name: str, wait_s: float = ANSWER_S) -> CanaryView:
+        """Try every pair of a group now; joins a run that is under way. After `wait_s` seconds the
+        view is of one that still runs.
 
         Raises Conflict when there is nothing to try: no router serves, or no member is ready.
         """
@@ -134,7 +137,12 @@ class Canaries:
                     remedy="Wait until it runs; `pdtui get` shows what it waits for.",
                 )
             self._begin(name, found, "asked")
-        return await asyncio.shield(self._runs[name])
+        task = self._runs[name]
+        try:
+            async with asyncio.timeout(wait_s):
+                return await asyncio.shield(task)
+        except TimeoutError:
+            return self._views[name]
 
     # The schedule
 
@@ -296,9 +304,9 @@ class Canaries:
         engine = await self._engine_id(recipe, prefill)
         if recipe.together:
             one, two = canary.fields(recipe, prefill, nonce, engine_id=engine)
-            return await _both(
-                self._ask(prefill, base | one, nonce), self._ask(decode, base | two, nonce)
-            )
+            asked = (self._ask(prefill, base | one, nonce), self._ask(decode, base | two, nonce))
+            first, second = await asyncio.gather(*asked)
+            return first, second
         one, _ = canary.fields(recipe, prefill, nonce, engine_id=engine)
         first = await self._ask(prefill, base | {"max_tokens": 1} | one, nonce)
         if first.status != httpx.codes.OK:
@@ -388,8 +396,3 @@ class Canaries:
         if first is None:
             return ""
         return f"{first.text[:WORDS]} ({first.cause.en})" if first.cause else first.text[:WORDS]
-
-
-async def _both(first: Awaitable[Reply], second: Awaitable[Reply]) -> tuple[Reply, Reply]:
-    one, two = await asyncio.gather(first, second)
-    return one, two

@@ -56,6 +56,7 @@ class Lab:
         self._client: HttpClient | None = None
         self.env = {"PDTUI_CANARY_FORMED": "0", "PDTUI_CANARY_EVERY_S": "0"}
         self.deaths = 0
+        self.patience_s = 120.0
         self.watch = Watch(root)
 
     async def up(self, plan: Sequence[dict[str, Any]] | None = None) -> None:
@@ -123,7 +124,7 @@ class Lab:
             env={**os.environ, **self.env},
         )  # fmt: skip
         self._client = HttpClient(Paths.default(self.state).socket)
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(self.patience_s):
             while True:
                 try:
                     await self._client.health()
@@ -156,7 +157,7 @@ class Lab:
 
     async def asked(self, question: Callable[[HttpClient], Any]) -> Any:
         """The answer, asked again while backends die under the question."""
-        async with asyncio.timeout(180):
+        async with asyncio.timeout(1.5 * self.patience_s):
             while True:
                 client = await self.client()
                 try:

@@ -105,3 +105,19 @@ def test_what_is_no_metrics_page_is_said_to_be_none(page: str) -> None:
 def test_a_name_with_total_in_the_catalogue_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="without _total"):
         SeriesSource(name="vllm:prompt_tokens_total")
+
+
+def test_real_engines_behind_the_real_router_count_what_we_look_for() -> None:
+    """vLLM 0.32 with NIXL on a CPU, as `make test-real` runs it: four requests."""
+    real = SAMPLES.parent / "real"
+    found = {
+        role: PageReader(SERIES).read((real / f"1p1d-{role}.metrics.txt").read_text())
+        for role in ("prefill", "decode", "router")
+    }
+    decode, prefill = found["decode"], found["prefill"]
+    assert decode["tokens_external"] == decode["prompt_tokens"] == 278
+    assert decode["tokens_computed"] == 0
+    assert decode["kv_bytes.count"] == decode["requests_finished"] == 4
+    assert prefill["tokens_computed"] == prefill["prompt_tokens"] == 278
+    routed = {k: v for k, v in found["router"].items() if k.startswith("routed[")}
+    assert sorted(routed.values()) == [4, 4]
