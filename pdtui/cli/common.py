@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from pdtui.cli.output import BAD, paint, print_json, print_table
+from pdtui.cli.output import BAD, clear_line, paint, print_json, print_table
 from pdtui.i18n import current, tr
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def ask(
                 typer.echo(tr("cli.unwatched"), err=True)
             return answer
         finally:
+            clear_line()
             await client.aclose()
 
     return asyncio.run(session())

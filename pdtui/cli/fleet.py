@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from backend.domain.errors import Problem, Refused, TimedOut
 from backend.domain.views import Change, GroupView
-from pdtui.cli.standing import Standing
+from pdtui.cli.output import clear_line
+from pdtui.cli.progress import Progress
 from pdtui.cli.waiting import looping, until_gone
 from pdtui.i18n import tr
 
@@ -38,24 +39,25 @@ class Fleet:
 
     async def gone(self, name: str) -> None:
         """Wait until the deployment is forgotten."""
-        await until_gone(self._client, name, self._timeout_s)
+        await until_gone(self._client, name, self._timeout_s, Progress(named=True))
 
     async def until(self, names: Iterable[str], done: Done, what: str) -> dict[str, GroupView]:
         """Wait until `done` holds of each, as it is now or at some time after."""
         left, stuck = set(names), dict[str, Problem]()
         wanted = sorted(left)
-        with Standing() as progress:
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    await self._follow(left, stuck, done, progress)
-            except TimeoutError:
-                raise TimedOut(*(self._late(n, what) for n in sorted(left))) from None
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._follow(left, stuck, done, Progress(named=True))
+        except TimeoutError:
+            raise TimedOut(*(self._late(n, what) for n in sorted(left))) from None
+        finally:
+            clear_line()
         if stuck:
             raise Refused(*stuck.values())
         return {n: self.last[n] for n in wanted}
 
     async def _follow(
-        self, left: set[str], stuck: dict[str, Problem], done: Done, progress: Standing
+        self, left: set[str], stuck: dict[str, Problem], done: Done, progress: Progress
     ) -> None:
         snapshot = await self._client.snapshot()
 
@@ -64,7 +66,7 @@ class Fleet:
                 if g.name not in left:
                     continue
                 self.last[g.name] = g
-                progress.saw(g)
+                progress(g)
                 if done(g):
                     left.discard(g.name)
                 elif looping(g):

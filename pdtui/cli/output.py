@@ -127,6 +127,37 @@ def coloured(stream: IO[str]) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and not dumb
 
 
+def redraws(stream: IO[str]) -> bool:
+    """Whether one line of a stream can be drawn anew: a terminal that is no dumb one."""
+    return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+_drawn: list[IO[str]] = []
+
+
+def draw_line(text: str, stream: IO[str]) -> None:
+    """Show as much of a text as one line takes, in the place of the line before."""
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        width = 80
+    text = clean(text)
+    while cells(text) >= width:
+        text = text[:-1]
+    stream.write(f"\r\x1b[K{text}")
+    stream.flush()
+    if stream not in _drawn:
+        _drawn.append(stream)
+
+
+def clear_line() -> None:
+    """Take away the line that was drawn, before anything else is printed."""
+    while _drawn:
+        stream = _drawn.pop()
+        stream.write("\r\x1b[K")
+        stream.flush()
+
+
 def cells(text: str) -> int:
     """How many columns of a terminal a text takes."""
     import unicodedata

@@ -116,4 +116,6 @@ TEXT: dict[str, str] = {
     "cli.adopt.none": "no group",
     "cli.removed": "{name} is removed",
     "cli.rolled_back": "{name} is saved as it was in version {version}: {status}",
+    "cli.progress.stopping": "stopping, {count} left",
+    "cli.progress.stopped": "stopped",
 }

@@ -105,4 +105,6 @@ TEXT: dict[str, str] = {
     "cli.adopt.none": "没有组",
     "cli.removed": "{name} 已移除",
     "cli.rolled_back": "{name} 已按版本 {version} 保存：{status}",
+    "cli.progress.stopping": "正在停止，还剩 {count} 个",
+    "cli.progress.stopped": "已停止",
 }

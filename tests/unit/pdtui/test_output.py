@@ -16,7 +16,8 @@ from backend.domain.views import GroupView, HostView
 from pdtui.cli import app
 from pdtui.cli.common import guarded
 from pdtui.cli.examples import EXAMPLES
-from pdtui.cli.output import coloured, print_json, print_table, shaped
+from pdtui.cli.output import clear_line, coloured, print_json, print_table, shaped
+from pdtui.cli.progress import Progress
 from pdtui.cli.tables import group_rows, host_rows
 
 Json = Annotated[bool, typer.Option("--json")]
@@ -147,3 +148,21 @@ def test_wide_shows_more_of_groups_and_hosts() -> None:
     for word in ("/m/Q", "a=1,b=2", "docker", "40000-40063"):
         assert word in broad
         assert word not in narrow
+
+
+def test_one_line_is_redrawn_on_a_terminal_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    group = GroupView(name="chat", mode=None, engine="vllm", model="/m", version=1, revision="",
+                      status="Pending")  # fmt: skip
+    screen, pipe = Terminal(), io.StringIO()
+    for stream in (screen, pipe):
+        progress = Progress(named=True, stream=stream)
+        progress(group)
+        progress(group)
+        progress(group.model_copy(update={"status": "Running"}))
+    clear_line()
+    drawn = screen.getvalue().split("\r\x1b[K")
+    assert [text[9:] for text in drawn[1:-1]] == ["chat: Pending: ", "chat: Running: "]
+    assert drawn[-1] == ""
+    assert "\n" not in screen.getvalue()
+    assert pipe.getvalue() == "  chat: Pending: \n  chat: Running: \n"
