@@ -32,6 +32,7 @@ from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
 from backend.services.planning import Planning
+from backend.services.rendering import Rendering
 from backend.services.tokens import Tokens
 from backend.services.watching import Watching
 from backend.store.store import Store
@@ -133,6 +134,7 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
         caches=Caches(reconciler, groups),
         choices=Choices(world),
         planning=Planning(world, groups),
+        rendering=Rendering(world),
         watching=watching,
         tokens=Tokens(store),
     )

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 HOLD_S = 5.0
 """Seconds after which keys typed ahead go to the screen that is there, whatever was to come."""
-ACT_S = 1.0
+ACT_S = 10.0
+"""Seconds in which a key has been acted upon on any machine."""
 NEVER_HELD = frozenset({"ctrl+c"})
 """The way out is open while a screen is on its way."""
 
@@ -50,7 +51,7 @@ class Places(App[None]):
     def __init__(self, *, watch_css: bool = False) -> None:
         super().__init__(watch_css=watch_css)
         self._kept: list[events.Key] = []
-        self._now: events.Key | None = None
+        self._going: list[events.Key] = []
         self._typing = False
         self._holds = 0
         self._hold_ends: Timer | None = None
@@ -139,30 +140,34 @@ class Places(App[None]):
         try:
             await self._acted_upon()  # the new screen has its focus by then
             while self._kept and self._hold_ends is None:
-                self._now = self._kept.pop(0)
-                self.post_message(self._now)
+                event = self._kept.pop(0)
+                self._going.append(event)
+                self.post_message(event)
                 await self._acted_upon()
         finally:
             self._typing = False
 
     async def _acted_upon(self) -> None:
         """Wait until what was posted has been acted upon, and what that opened has been drawn."""
-        done = asyncio.Event()
-        self.call_later(lambda: self.screen.call_after_refresh(done.set))
-        with suppress(TimeoutError):  # a screen that was closed meanwhile never draws again
-            async with asyncio.timeout(ACT_S):
-                await done.wait()
+        # a key goes from the app to the focused widget, what that says of it to the screen
+        for follow in (
+            self.call_later,
+            lambda done: (self.focused or self.screen).call_later(done),
+            lambda done: self.screen.call_later(done),
+        ):
+            done = asyncio.Event()
+            follow(done.set)
+            with suppress(TimeoutError):  # what was closed meanwhile never answers
+                async with asyncio.timeout(ACT_S):
+                    await done.wait()
 
     async def on_event(self, event: events.Event) -> None:
         """Keep keys while a screen is on its way, and while earlier ones are still to be typed."""
-        keeping = self._hold_ends is not None or self._typing
-        if (
-            keeping
-            and isinstance(event, events.Key)
-            and event is not self._now
-            and not event.is_forwarded
-            and event.key not in NEVER_HELD
-        ):
-            self._kept.append(event)
-            return
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            keeping = self._hold_ends is not None or self._typing
+            if any(event is typed for typed in self._going):
+                self._going = [typed for typed in self._going if typed is not event]
+            elif keeping and event.key not in NEVER_HELD:
+                self._kept.append(event)
+                return
         await super().on_event(event)

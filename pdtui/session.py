@@ -16,10 +16,9 @@ from backend.domain.views import (
     GroupView,
     HostView,
     LogChunk,
-    ModeView,
     Snapshot,
-    VersionView,
 )
+from pdtui.asking import Asking
 from pdtui.i18n import tr
 from pdtui.present.numbers import NONE
 
@@ -36,7 +35,7 @@ OPEN_S = 60.0
 CLOSE_S = 20.0
 
 
-class Session:
+class Session(Asking):
     """One connection to one backend, for as long as the console is open."""
 
     def __init__(self, console: Console, open_client: OpenClient) -> None:
@@ -254,18 +253,6 @@ class Session:
             tr("done.delete_member", name=instance),
         )
 
-    def document(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
-        """The stored document of a deployment."""
-        self.call(f"document.{name}", lambda c: c.deployment(name), done, opens=True)
-
-    def modes(self, done: Callable[[tuple[ModeView, ...]], None], *, opens: bool = False) -> None:
-        """The catalogue's modes."""
-        self.call("modes", lambda c: c.modes(), done, opens=opens)
-
-    def history(self, name: str, done: Callable[[tuple[VersionView, ...]], None]) -> None:
-        """Every saved document of a deployment, newest first."""
-        self.call(f"history.{name}", lambda c: c.history(name), done, opens=True)
-
     def check(
         self,
         document: dict[str, Any],
@@ -309,10 +296,6 @@ class Session:
         """Examine hosts (all when none is named), with what a deployment needs of them."""
         self.call("doctor", lambda c: c.doctor(hosts, deployment), done, failed=failed)
 
-    def host_entry(self, name: str, done: Callable[[tuple[dict[str, Any], str]], None]) -> None:
-        """An inventory entry as it was written, and its entity tag."""
-        self.call(f"entry.{name}", lambda c: c.host_entry_at(name), done, opens=True)
-
     def put_host(
         self,
         entry: dict[str, Any],
@@ -339,14 +322,6 @@ class Session:
             lambda c: c.delete_host(name, etag=etag or ANY),
             tr("done.delete_host", name=name),
         )
-
-    def caches(self, done: Callable[[tuple[CacheView, ...]], None]) -> None:
-        """All cache services."""
-        self.call("caches", lambda c: c.caches(), done)
-
-    def cache_document(self, name: str, done: Callable[[dict[str, Any]], None]) -> None:
-        """The saved document of a cache service."""
-        self.call(f"cache.{name}", lambda c: c.cache_document(name), done, opens=True)
 
     def put_cache(
         self,

@@ -10,10 +10,11 @@ from pdtui.app import Console
 from pdtui.i18n import Language, use
 from pdtui.screens import form
 from screenshots.shoot import Scene
-from tests.tui.catalogue import judged, modes
+from tests.tui.catalogue import fitting, judged, modes, rendered
 from tests.tui.factories import DOCUMENTS, LOGS, NOW, site
 from tests.tui.fake_client import FakeClient
 from tests.tui.test_more import versions
+from tests.tui.test_site import with_caches
 
 SIZES = ((80, 24), (160, 50))
 
@@ -24,6 +25,8 @@ def console(theme: str, language: Language) -> Callable[[], Console]:
     async def client() -> FakeClient:
         fake = FakeClient(site(), embedded=True, documents=DOCUMENTS, logs=LOGS)
         fake.known_modes, fake.judge, fake.versions = modes(), judged, versions()
+        fake.known_caches = with_caches().known_caches
+        fake.renderer, fake.fitting = rendered, fitting()
         return fake
 
     def build() -> Console:
@@ -53,7 +56,7 @@ VIEWS: dict[str, tuple[tuple[str, ...], str]] = {
     "restart": ((*QWEN, "enter", "r"), "Restart qwen3-32b?"),
     "logs": ((*QWEN, "enter", "l"), "following"),
     "hosts": (("2",), "key unknown"),
-    "events": (("3",), "router started with 3 peers"),
+    "events": (("3",), "qwen3-32b answers at"),
     "help": (("question_mark",), "Keys"),
     "form": ((*QWEN, "E"), "Served model name"),
     "form-modes": ((*QWEN, "E", "tab", "down"), "vllm-ascend-mooncake"),
@@ -64,6 +67,13 @@ VIEWS: dict[str, tuple[tuple[str, ...], str]] = {
     "history": ((*QWEN, "H"), "history"),
     "merged-log": ((*QWEN, "m"), "in one"),
     "add-host": (("2", "n"), "Add a host"),
+    "form-command": ((*QWEN, "E", "tab", "tab", "tab", "v"), "kv_consumer"),
+    "instances": (("5",), "glm-5-d1"),
+    "caches": (("6",), "mooncake"),
+    "edit-cache": (("6", "down", "E"), "Edit pool"),
+    "settings": (("7",), "State directory"),
+    "first-error": (("j", "f"), "Address already in use"),
+    "many": (("space", "space", "space", "r"), "Left out"),
 }
 """Name of a view -> the keys that lead there from the first screen, and words it must show."""
 
@@ -78,6 +88,10 @@ CHINESE = {
     "scale": "副本数",
     "restart": "重启整个组",
     "help": "按键",
+    "events": "端点已注册",
+    "instances": "未就绪",
+    "settings": "状态目录",
+    "save": "副本数",
 }
 """Views that are drawn in Chinese too, and words they must show."""
 

@@ -13,7 +13,7 @@ from backend.api.wire import CheckBody, Document, PauseBody, RestartBody, ScaleB
 from backend.domain.documents import parse_deployment
 from backend.domain.errors import Invalid
 from backend.domain.rules.table import NO_HOSTS
-from backend.domain.views import Deletion, EventView, GroupView, ScaleResult
+from backend.domain.views import Deletion, EventView, GroupView, RenderedView, ScaleResult
 
 router = APIRouter(tags=["deployments"])
 
@@ -74,6 +74,12 @@ async def check(body: Document, backend: TheBackend, every: bool = False) -> Che
     found = await backend.groups.check(parse_deployment(body), every=every)
     skipped = [] if backend.store.hosts else [NO_HOSTS]
     return CheckBody(verdicts=list(found), skipped=skipped)
+
+
+@router.post("/render")
+async def render(body: Document, backend: TheBackend) -> list[RenderedView]:
+    """What one instance of each role would be started with; nothing is placed or stored."""
+    return list(backend.rendering.of(backend.groups.settled(parse_deployment(body))))
 
 
 @router.delete("/deployments/{name}", status_code=202)

@@ -26,6 +26,7 @@ from backend.domain.views import (
     LogChunk,
     ModeChoice,
     ModeView,
+    RenderedView,
     ScaleResult,
     Snapshot,
     SshAlias,
@@ -78,6 +79,10 @@ class BackendClient(ABC):
     async def check(self, document: dict[str, Any], *, every: bool = False) -> dict[str, Any]:
         """Every finding about a document: `{"verdicts": [...], "skipped": [...]}`; nothing is
         stored. Raises Invalid for what is no document."""
+
+    @abstractmethod
+    async def render(self, document: dict[str, Any]) -> tuple[RenderedView, ...]:
+        """What one instance of each role would be started with; nothing is placed or stored."""
 
     @abstractmethod
     async def history(self, name: str) -> tuple[VersionView, ...]:

@@ -1,4 +1,4 @@
-"""The client's questions on cache services and on which mode fits."""
+"""The client's questions on cache services, on which mode fits, and on what would be started."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from backend.client.calls import Calls
 from backend.client.door import ANY
-from backend.domain.views import CacheChoice, CacheView, ModeChoice
+from backend.domain.views import CacheChoice, CacheView, ModeChoice, RenderedView
 
 
 class CacheCalls(Calls):
@@ -46,6 +46,11 @@ class CacheCalls(Calls):
     async def delete_cache(self, name: str, *, etag: str = ANY) -> None:
         """Forget a cache service that no deployment uses."""
         await self._call("DELETE", f"/caches/{quote(name, safe='')}", expect=etag)
+
+    async def render(self, document: dict[str, Any]) -> tuple[RenderedView, ...]:
+        """What one instance of each role would be started with."""
+        body = await self._call("POST", "/render", json=document)
+        return TypeAdapter(tuple[RenderedView, ...]).validate_python(body)
 
     async def mode_choices(
         self, document: dict[str, Any] | None = None, **about: str

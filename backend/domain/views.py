@@ -253,6 +253,20 @@ class CacheChoice(_View):
     why_not: str = ""
 
 
+class RenderedView(_View):
+    """What one instance of a role would be started with, on an example of a place: `command` is
+    one line for a POSIX shell. Values that look like secrets are hidden."""
+
+    role: str
+    host: str
+    image: str = ""
+    argv: tuple[str, ...]
+    env: dict[str, str] = Field(default_factory=dict)
+    command: str
+    bands: tuple[Band, ...] = ()
+    files: tuple[str, ...] = ()
+
+
 class ScaleResult(_View):
     """What a scale request did: the stored counts, and whether they wait for a restart."""
 

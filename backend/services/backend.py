@@ -20,6 +20,7 @@ from backend.services.groups import Groups
 from backend.services.hosts import Hosts
 from backend.services.pictures import Pictures
 from backend.services.planning import Planning
+from backend.services.rendering import Rendering
 from backend.services.tokens import Tokens
 from backend.services.watching import Watching
 from backend.store.store import Store
@@ -57,6 +58,7 @@ class Backend:
     caches: Caches
     choices: Choices
     planning: Planning
+    rendering: Rendering
     watching: Watching
     tokens: Tokens
     stop: Callable[[], None] | None = None

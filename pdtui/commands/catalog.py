@@ -5,6 +5,8 @@ Lower case reads or can be taken back, capital letters change more; what destroy
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pdtui.commands import availability as can
 from pdtui.commands.model import Command, Effect, Scope, WhyNot
 
@@ -33,6 +35,7 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("events", "e", "read", 6, 0, can.group),
         ("watch", "w", "read", 0, 9, _ALL(can.group, can.reads)),
         ("canary", "T", "read", 0, 0, _ALL(can.group, can.reads)),
+        ("first_error", "f", "read", 0, 0, can.has_log),
         ("merged", "m", "read", 0, 0, _ALL(can.any_member, can.reads)),
         ("doctor", "C", "read", 0, 0, _ALL(can.group, can.reads)),
         ("history", "H", "read", 0, 0, _ALL(can.group, can.reads)),
@@ -106,6 +109,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("form.next_tab", ("right_square_bracket", "tab"), "form", bar=3),
     Command("form.previous_tab", ("left_square_bracket", "shift+tab"), "form"),
     Command("form.editor", ("E",), "form", bar=8),
+    Command("form.command", ("v",), "form", bar=9, why_not=can.reads),
     Command("form.plan", ("P",), "form"),
     Command("form.yaml", ("Y",), "form"),
     Command("form.copy", ("y",), "form"),
@@ -133,6 +137,8 @@ COMMANDS: tuple[Command, ...] = (
     # instances
     Command("instances.logs", ("l",), "instances", bar=2, why_not=_ALL(can.member, can.has_log),
             text="logs"),
+    Command("instances.first_error", ("f",), "instances", why_not=_ALL(can.member, can.has_log),
+            text="first_error"),
     Command("instances.describe", ("d",), "instances", bar=3, why_not=can.member, text="describe"),
     Command("instances.faults", ("exclamation_mark",), "instances", bar=4),
     Command("instances.copy", ("y",), "instances", bar=5, why_not=can.member),
@@ -159,6 +165,8 @@ COMMANDS: tuple[Command, ...] = (
         ("last", ("G", "end"), "scroll_end"),
     )),
     Command("describe.copy", ("y",), "describe", bar=1),
+    Command("rendered.next", ("right_square_bracket", "tab"), "rendered", bar=2),
+    Command("rendered.previous", ("left_square_bracket", "shift+tab"), "rendered"),
     # logs
     Command("log.follow", ("F",), "log", bar=1),
     Command("log.wrap", ("w",), "log", bar=2),
@@ -185,7 +193,10 @@ def of(*scopes: Scope) -> list[Command]:
     return [c for c in COMMANDS if c.scope in scopes]
 
 
-def bar(*scopes: Scope, most: int = 9) -> list[Command]:
-    """The commands the key bar of these scopes shows, the most used first."""
-    shown = sorted((c for c in of(*scopes) if c.bar), key=lambda c: c.bar)
+def bar(*scopes: Scope, most: int = 9, first: Sequence[str] = ()) -> list[Command]:
+    """The commands the key bar of these scopes shows: those of `first`, which the moment asks for,
+    then the most used."""
+    urgent = [BY_ID[name] for name in first]
+    usual = sorted((c for c in of(*scopes) if c.bar and c not in urgent), key=lambda c: c.bar)
+    shown = [*urgent, *usual]
     return shown[:most] if len(shown) <= most else [*shown[: most - 2], *shown[-2:]]

@@ -49,10 +49,19 @@ def _keeper(name: str) -> Act:
 
 def _copy(screen: FormScreen) -> None:
     from backend.domain.secrets import masked
-    from pdtui.state import yamltext
 
-    text = yamltext.dump(masked(screen.form.output()))
+    text = screen.written(masked(screen.form.output()))
     screen.console.copy(text, tr("copy.what.document"))
+
+
+def _turn(by: int) -> Callable[[Console, Context], None]:
+    def run(console: Console, _: Context) -> None:
+        from pdtui.screens.rendered import RenderedScreen
+
+        if isinstance(console.screen, RenderedScreen):
+            console.screen.turn(by)
+
+    return run
 
 
 FORM: dict[str, Callable[[Console, Context], None]] = {
@@ -67,5 +76,8 @@ FORM: dict[str, Callable[[Console, Context], None]] = {
     "form.plan": _on_form(_keeper("show_plan")),
     "form.yaml": _on_form(lambda s: s.go("yaml")),
     "form.copy": _on_form(_copy),
+    "form.command": _on_form(_keeper("show_command")),
+    "rendered.next": _turn(1),
+    "rendered.previous": _turn(-1),
     "form.discard": _on_form(_keeper("ask_to_discard")),
 }

@@ -20,6 +20,7 @@ from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present import detail, plans
 from pdtui.present.cells import Line, Span
+from pdtui.present.status import MEMBER_ORDER
 from pdtui.screens.base import TableScreen
 from pdtui.screens.dialogs.confirm import Confirm, LineQuestion
 from pdtui.screens.dialogs.help import HelpDialog
@@ -161,17 +162,21 @@ def _pause(paused: bool) -> Handler:
     return run
 
 
-def logs(console: Console, ctx: Context) -> None:
+def logs(console: Console, ctx: Context, *, at_error: bool = False) -> None:
     """The member under the cursor, or of its role, or the one that most needs a look."""
     group = ctx.group
     assert group is not None
     member = ctx.member
     if member is None:
         mine = [m for m in group.members if m.role == ctx.role] or list(group.members)
-        order = ("crash_loop", "exited", "unhealthy", "starting")
-        mine.sort(key=lambda m: (order.index(m.state) if m.state in order else 9, m.id))
+        mine.sort(key=lambda m: (MEMBER_ORDER.index(m.state), m.id))
         member = mine[0]
-    console.push_screen(LogScreen(group.name, member.id))
+    console.push_screen(LogScreen(group.name, member.id, at_error=at_error))
+
+
+def first_error(console: Console, ctx: Context) -> None:
+    """Why it fails: the log, at its earliest error. Without a member, the one that fares worst."""
+    logs(console, ctx, at_error=True)
 
 
 def events(console: Console, ctx: Context) -> None:
@@ -336,6 +341,7 @@ _GROUP: dict[str, Handler] = {
     "stop": or_bulk("stop", _pause(True)),
     "start": or_bulk("start", _pause(False)),
     "logs": logs,
+    "first_error": first_error,
     "events": events,
     "describe": describe,
     "changes": changes,
@@ -358,6 +364,7 @@ HANDLERS: dict[str, Handler] = {
     "hosts.delete": delete_host,
     "events.describe": describe,
     "instances.logs": logs,
+    "instances.first_error": first_error,
     "instances.describe": describe,
     "instances.delete": delete_member,
     "list.filter": filter_rows,

@@ -104,6 +104,8 @@ _TOGETHER: tuple[frozenset[Scope], ...] = (
     frozenset({"app", "list", "hosts"}),
     frozenset({"app", "list", "events"}),
     frozenset({"app", "text", "describe"}),
+    frozenset({"app", "text", "rendered"}),
+    frozenset({"describe", "rendered"}),
     frozenset({"app", "text", "log"}),
     frozenset({"app", "list", "modes"}),
     frozenset({"app", "list", "form"}),

@@ -37,6 +37,7 @@ Scope = Literal[
     "doctor",
     "ports",
     "watch",
+    "rendered",
 ]
 Effect = Literal["read", "change", "destroy"]
 

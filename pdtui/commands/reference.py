@@ -34,7 +34,7 @@ terminals, tmux or the console's way out, and stay: {reserved}. These commands k
 """
 ORDER: tuple[Scope, ...] = (
     "app", "list", "groups", "group", "form", "hosts", "events", "modes", "instances", "caches",
-    "settings", "text", "log", "describe", "doctor", "ports", "watch",
+    "settings", "text", "log", "describe", "doctor", "ports", "watch", "rendered",
 )  # fmt: skip
 CHANGES = {"read": "", "change": "changes", "destroy": "destroys"}
 

@@ -121,7 +121,7 @@ TEXT: dict[str, str] = {
         "answers, this is usually faster."
     ),
     "form.mode.other_engine": "This mode is for {engines}; the deployment's engine is {engine}.",
-    "form.not_for_engine": "other engine",
+    "form.not_eligible": "not eligible",
     "form.empty": "(empty)",
     "form.add.list": "add an argument",
     "form.add.env": "add NAME=value",

@@ -117,7 +117,7 @@ TEXT: dict[str, str] = {
         "预填充与解码在同一副本中运行。单 GPU，或提示词和生成内容都较短时，通常更快。"
     ),
     "form.mode.other_engine": "此模式适用于 {engines}；该部署的引擎是 {engine}。",
-    "form.not_for_engine": "其他引擎",
+    "form.not_eligible": "不可用",
     "form.empty": "（空）",
     "form.add.list": "添加参数",
     "form.add.env": "添加 NAME=value",

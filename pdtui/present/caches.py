@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from backend.domain.secrets import masked
 from pdtui.i18n import tr
 from pdtui.present.cells import Cell, Column, Line, Row, Span, line
 from pdtui.present.detail import fact, section
@@ -56,12 +55,16 @@ def where(cache: CacheView) -> str:
 
 def settings(cache: CacheView) -> str:
     """Settings on one line, secrets hidden."""
+    from backend.domain.secrets import masked
+
     shown = masked(cache.settings)
     return "  ".join(f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in shown.items())
 
 
 def page(cache: CacheView) -> list[Line]:
     """Everything known of a service."""
+    from backend.domain.secrets import masked
+
     out: list[Line] = [
         line(Span(cache.name, "strong")),
         fact(tr("col.provider"), cache.provider),

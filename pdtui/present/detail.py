@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
+from pdtui.i18n.foreign import said_as
 from pdtui.present import groups, hosts, members
-from pdtui.present.cells import Line, Span, line, padded
+from pdtui.present.cells import Line, Span, Tone, line, padded
 from pdtui.present.numbers import NONE, mib, since, stamp
 from pdtui.present.problems import said
 from pdtui.present.safe import lines
@@ -44,7 +45,7 @@ def group(view: GroupView, document: str) -> list[Line]:
         fact(tr("detail.version"), f"{view.version}"),
         fact(tr("detail.revision"), view.revision or NONE),
         fact(tr("detail.membership"), word("membership", view.membership)),
-        fact(tr("group.policies"), view.policies or NONE),
+        fact(tr("group.policies"), said_as(view.policies) or NONE),
     ]
     if view.endpoint:
         out.append(fact(tr("group.endpoint"), Span(view.endpoint.url, "accent")))
@@ -68,13 +69,21 @@ def group(view: GroupView, document: str) -> list[Line]:
 
 def changes(view: GroupView) -> list[Line]:
     """The lines by which the document differs from what runs; added and removed ones toned."""
-    out: list[Line] = []
-    for text in view.changes:
-        mark = text.lstrip()[:1]
-        out.append(
-            line(Span(f"  {text}", "ok" if mark == "+" else "bad" if mark == "-" else "text"))
-        )
-    return out
+    return [change(text) for text in view.changes]
+
+
+def change(text: str) -> Line:
+    """One difference: what was in red, what is to be in green."""
+    place, colon, rest = text.partition(": ")
+    if not colon:
+        return line(Span(f"  {text}"))
+    head = Span(f"  {place}: ", "dim")
+    old, arrow, new = rest.partition(" -> ")
+    if arrow:
+        return line(head, Span(old, "bad"), Span(f" {glyphs().arrow} ", "off"), Span(new, "ok"))
+    whole = said_as(text)
+    tone: Tone = "ok" if rest.startswith("added") else "bad"
+    return line(head, Span(whole.removeprefix(place).lstrip(":： "), tone))
 
 
 def member(view: MemberView, now: float) -> list[Line]:
@@ -113,7 +122,7 @@ def host(view: HostView, now: float) -> list[Line]:
         fact(tr("detail.labels"), _labels(view.labels)),
     ]
     if view.note:
-        out.append(fact(tr("col.note"), Span(view.note, host_look(view).tone)))
+        out.append(fact(tr("col.note"), Span(said_as(view.note), host_look(view).tone)))
     if view.accelerators:
         out += section(tr("detail.accelerators"))
     for a in view.accelerators:
@@ -127,7 +136,7 @@ def host(view: HostView, now: float) -> list[Line]:
 def event(view: EventView) -> list[Line]:
     """One line of history, whole."""
     return [
-        line(Span(view.message, "strong")),
+        line(Span(said_as(view.message), "strong")),
         fact(tr("col.time"), stamp(view.at)),
         fact(tr("col.level"), level_look(view.level).span()),
         fact(tr("detail.kind"), view.kind),

@@ -20,7 +20,7 @@ def columns() -> tuple[Column, ...]:
     return (
         Column("at", tr("col.time"), least=8, most=8),
         Column("level", tr("col.level"), least=7, most=9),
-        Column("group", tr("col.group"), priority=1, least=8, most=24, shrink=True),
+        Column("group", tr("col.group"), priority=1, least=8, most=24),
         Column("instance", tr("col.member"), priority=3, least=10, most=36, shrink=True),
         Column("host", tr("col.host"), priority=4, least=6, most=20),
         Column("actor", tr("col.actor"), priority=5, least=6, most=12),

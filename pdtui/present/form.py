@@ -9,6 +9,7 @@ from backend.domain import references
 from backend.domain.secrets import HIDDEN, is_secret
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
+from pdtui.i18n.foreign import said_as
 from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, fit, line, plain
 from pdtui.present.problems import gravest, look, said
 from pdtui.present.status import glyphs
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from backend.domain.errors import Problem
-    from backend.domain.views import HostView
+    from backend.domain.views import HostView, ModeView
     from pdtui.state.form import Form, Item, Marker, Tab
 
 _TONES: dict[Marker, Tone] = {
@@ -141,7 +142,7 @@ def shown(item: Item) -> str:
 
 def _from(item: Item) -> Cell:
     if item.part in ("add", "mode"):
-        return Cell.of(tr("form.not_for_engine") if item.locked else "", "off")
+        return Cell.of(tr("form.not_eligible") if item.locked else "", "off")
     if item.part == "entry" and item.marker in ("set", "inherit"):
         return Cell()
     if item.part == "field" and item.field.path.startswith("spec.roles.router.parameters"):
@@ -192,13 +193,22 @@ def _about_mode(form: Form, item: Item) -> list[Line]:
     if mode is None:
         return [line(Span(tr("form.mode.none.help"), "dim"))]
     out: list[Line] = []
-    if item.locked:
-        wanted = " / ".join(mode.engines)
-        text = tr("form.mode.other_engine", engines=wanted, engine=form.engine)
-        out.append(line(Span(text, "warn")))
+    if reason := form.why_not(mode):
+        out.append(line(Span(why_not(form, mode, reason), "warn")))
+    elif (choice := form.choice(mode.name)) and choice.recommended:
+        out.append(line(Span(f"{glyphs().yes} {tr('form.mode.recommended')}", "ok")))
     out.append(line(Span(mode.summary or mode.title, "dim")))
     out.append(line(Span(word("membership", mode.membership), "dim")))
     return out
+
+
+def why_not(form: Form, mode: ModeView | None, reason: str) -> str:
+    """Why a mode cannot be chosen, as a sentence."""
+    if reason == "engine" and mode is not None:
+        wanted = " / ".join(mode.engines)
+        return tr("form.mode.other_engine", engines=wanted, engine=form.engine)
+    found = said_as(reason)
+    return found[:1].upper() + found[1:] + ("" if found.endswith((".", "。")) else tr("stop"))
 
 
 def _inherited(form: Form, item: Item) -> Line:

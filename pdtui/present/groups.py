@@ -9,6 +9,7 @@ from rich.cells import chop_cells
 
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
+from pdtui.i18n.foreign import said_as
 from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line, padded, width
 from pdtui.present.numbers import NONE, since
 from pdtui.present.safe import clean
@@ -16,7 +17,7 @@ from pdtui.present.status import GROUP_ORDER, glyphs, group_look, level_look
 from pdtui.present.telling import of_mark
 
 if TYPE_CHECKING:
-    from backend.domain.views import GroupView, MemberView
+    from backend.domain.views import GroupView, Mark, MemberView
 
 BESIDE_STATUS = frozenset({"ratio", "config_changed"})
 """Marks that have their own place beside the status and are not listed again."""
@@ -81,6 +82,11 @@ def config_changed(group: GroupView) -> Line:
     return line(Span(f"{glyphs().clock} {tr('mark.config_changed')}", "warn"))
 
 
+def _changes_key(group: GroupView) -> Line:
+    """Which key shows what has changed."""
+    return (Span(f" {tr('group.changes_key')}", "dim"),) if group.config_changed else ()
+
+
 def short_marks(group: GroupView) -> Line:
     """The marks of a list row: the configuration first, then the gravest other, then a count."""
     parts = list(config_changed(group))
@@ -114,6 +120,7 @@ def headline(group: GroupView) -> Line:
     for extra in (ratio(group), config_changed(group)):
         if extra:
             parts += [Span("   "), *extra]
+    parts += _changes_key(group)
     if group.paused:
         parts += [Span("   "), Span(tr("mark.paused"), "off")]
     return tuple(parts)
@@ -163,9 +170,9 @@ def head(group: GroupView, columns: int, most: int) -> list[Line]:
     else:
         out.append(_fact("group.endpoint", Span(no_endpoint(group), "dim")))
         request = []
-    marks = [_mark(m.level, of_mark(m)) for m in group.marks if m.id not in BESIDE_STATUS]
-    if group.policies and columns >= 100:
-        out.append(_fact("group.policies", Span(group.policies, "dim")))
+    marks = [_mark(m) for m in group.marks if m.id not in BESIDE_STATUS]
+    if group.policies and (columns >= 100 or most > len(out) + len(marks) + 1):
+        out.append(_fact("group.policies", Span(said_as(group.policies), "dim")))
     room = most - len(out)
     if len(marks) > room:
         hidden = len(marks) - max(0, room - 1)
@@ -173,6 +180,25 @@ def head(group: GroupView, columns: int, most: int) -> list[Line]:
         marks = [*marks[: max(0, room - 1)], rest]
     out += request[: max(0, most - len(out) - len(marks))]
     return [*out, *marks][:most]
+
+
+_FAILING = frozenset({"crash_loop", "exited", "unhealthy"})
+
+
+def urgent(group: GroupView | None) -> list[str]:
+    """Names of the commands that a group in this state asks for, the most telling first."""
+    if group is None:
+        return []
+    out: list[str] = []
+    if group.phase and group.phase.blocked_by:
+        out += ["restart"]
+    if any(m.state in _FAILING for m in group.members):
+        out += ["diagnose", "first_error", "logs"]
+    if group.config_changed:
+        out += ["changes", "restart"]
+    if group.paused:
+        out += ["start"]
+    return list(dict.fromkeys(out))
 
 
 def no_endpoint(group: GroupView) -> str:
@@ -212,7 +238,13 @@ def _request(curl: str, columns: int, *, whole: bool) -> list[Line]:
     return [_fact("group.request", Span(first)), *(line(Span(" " * LABEL + r)) for r in rest)]
 
 
-def _mark(level: str, text: str) -> Line:
+def _mark(mark: Mark) -> Line:
+    """The mark's word, then what it means here."""
+    level = mark.level
     tone: Tone = "bad" if level == "error" else "warn" if level == "warning" else "dim"
     glyph = glyphs().cross if level == "error" else glyphs().warn
-    return line(Span(f"{glyph} {text}", tone))
+    name = word("mark", mark.id)
+    text = of_mark(mark)
+    for known in (name, mark.id.replace("_", " ")):
+        text = text.removeprefix(f"{known}: ")
+    return line(Span(f"{glyph} {name}: ", tone), Span(text, tone))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pdtui.i18n import tr
+from pdtui.i18n.foreign import said_as
 from pdtui.present.cells import Cell, Column, Line, Row, Span, line
 from pdtui.present.numbers import NONE, chip, mib, since
 from pdtui.present.status import glyphs, host_look
@@ -44,7 +45,7 @@ def rows(hosts: Iterable[HostView], now: float) -> list[Row]:
                 Cell.of(h.runtime, "dim"),
                 Cell.of(address(h), "dim"),
                 Cell.of(since(now, h.seen), "dim", rank=-h.seen),
-                Cell.of(h.note, "dim" if h.state == "up" else host_look(h).tone),
+                Cell.of(said_as(h.note), "dim" if h.state == "up" else host_look(h).tone),
             ),
         )
         for h in sorted(hosts, key=lambda h: h.name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
+from pdtui.i18n.foreign import said_as
 from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line
 from pdtui.present.groups import ROLE_ORDER
 from pdtui.present.numbers import NONE, age, chip, runs, since
@@ -103,7 +104,8 @@ def note(member: MemberView, now: float) -> Line:
         due = max(0.0, member.next_start - now)
         parts.append(Span(tr("member.next_start", age=age(due)), "busy"))
     if member.note:
-        parts.append(Span(member.note, member_look(member).tone if member.failures else "dim"))
+        tone = member_look(member).tone if member.failures else "dim"
+        parts.append(Span(said_as(member.note), tone))
     if member.stale:
         parts.append(Span(f"{glyphs().clock} {tr('member.stale')}", "warn"))
     out: list[Span] = []

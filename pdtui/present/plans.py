@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from backend.domain.secrets import masked
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present.cells import Line, Span, Tone, line
+from pdtui.present.detail import change
 from pdtui.present.groups import ready_requests_lost
 from pdtui.present.numbers import NONE, count
 from pdtui.present.status import glyphs
@@ -125,6 +125,7 @@ def apply(
                 out.append(line(Span(tr("plan.apply.counts"), "warn")))
     found: list[str] = []
     if before is not None:
+        from backend.domain.secrets import masked
         from pdtui.state.yamltext import diff  # YAML is not needed for the first frame
 
         found = diff(masked(before), masked(document))
@@ -189,7 +190,7 @@ def restart(group: GroupView) -> list[Line]:
         out.append(line(Span(tr("plan.restart.lost"), "warn")))
     if group.changes:
         out.append(line(Span(tr("plan.restart.applies"), "accent")))
-        out += [line(Span(f"  {c}")) for c in group.changes]
+        out += [change(c) for c in group.changes]
     out += [
         line(Span(tr("plan.restart.counts", role=word("role", r), count=c.pending), "accent"))
         for r, c in group.roles.items()

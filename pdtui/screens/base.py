@@ -157,8 +157,12 @@ class ConsoleScreen(Screen[None]):
 
     def key_bar(self) -> None:
         """The keys as they stand for what is under the cursor."""
-        shown = catalog.bar("app", *self.scopes)
+        shown = catalog.bar("app", *self.scopes, first=self.urgent())
         self.query_one(KeyBar).offer(shown, self.console.context_of(self), self.console.own_keys)
+
+    def urgent(self) -> list[str]:
+        """Ids of the commands that what is shown now asks for; they come first in the key bar."""
+        return []
 
     def say(self, text: str, tone: Tone = "dim") -> None:
         """A message in the status line."""

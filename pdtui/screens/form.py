@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
 from textual.binding import BindingType
-from textual.geometry import Region
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -15,16 +15,14 @@ from backend.domain.secrets import masked
 from pdtui.commands import keymap
 from pdtui.commands.model import Context
 from pdtui.i18n import tr
-from pdtui.i18n.catalog import word
 from pdtui.present import form as drawn
 from pdtui.present.cells import Line, Row, Span
 from pdtui.present.status import glyphs
 from pdtui.screens.base import Area, TableScreen
-from pdtui.screens.dialogs.choose import ChooseDialog
-from pdtui.state import yamltext
+from pdtui.screens.form_writing import Writing
 from pdtui.state.document import get
 from pdtui.state.findings import elsewhere, placed, tab_of
-from pdtui.state.form import Field, Form, Item, Tab
+from pdtui.state.form import Form, Item, Tab
 from pdtui.widgets.cell_editor import CellEditor
 from pdtui.widgets.lines_view import LinesView, wrap
 from pdtui.widgets.paint import Lines
@@ -33,6 +31,7 @@ from pdtui.widgets.tabs import TabBar
 
 if TYPE_CHECKING:
     from backend.domain.errors import PdError, Problem
+    from backend.domain.views import ModeChoice
     from pdtui.screens.form_keeper import Keeper
 
 CHECK_S = 0.4
@@ -40,7 +39,7 @@ CHECK_S = 0.4
 State = Literal["untouched", "checking", "checked", "unchecked"]
 
 
-class FormScreen(TableScreen):
+class FormScreen(Writing, TableScreen):
     """One deployment under edit."""
 
     area: Area = "groups"
@@ -56,14 +55,17 @@ class FormScreen(TableScreen):
     FormScreen.-yaml #fields, FormScreen.-yaml #about { display: none; }
     """
 
-    def __init__(self, form: Form, keeper: Keeper, *, text: str = "") -> None:
-        """`keeper` holds the draft; `text` is YAML of an earlier draft that could not be read."""
+    def __init__(self, form: Form, keeper: Keeper, *, text: str = "", source: str = "") -> None:
+        """`keeper` holds the draft; `text` is YAML of an earlier draft that could not be read,
+        `source` the document as a person wrote it, whose comments are kept."""
         super().__init__()
         self.form = form
         self.tab: Tab = "deployment"
         self.problems: list[Problem] = []
         self.state: State = "untouched"
         self.bad_text = text
+        self.source = source
+        self._chosen_for = ""
         self.keeper = keeper
         self._items: dict[str, Item] = {}
         self._placed: dict[str, list[Problem]] = {}
@@ -130,15 +132,33 @@ class FormScreen(TableScreen):
         else:
             super().fill()
         self._about()
-        if self.state == "unchecked" and self.console.store.connected:
-            self._wait()
+        if self.console.store.connected:
+            self._ask_choices()
+            if self.state == "unchecked":
+                self._wait()
+
+    def _ask_choices(self) -> None:
+        """Which modes this engine may take on the hosts there are; asked once an engine."""
+        session, engine = self.console.session, self.form.engine
+        if session is None or engine == self._chosen_for:
+            return
+        self._chosen_for = engine
+
+        def take(found: tuple[ModeChoice, ...]) -> None:
+            if self.is_mounted and self.form.engine == engine:
+                self.form = replace(self.form, choices=found)
+                self.fill()
+
+        session.mode_choices(engine, take)
 
     def _text(self) -> list[Line]:
         if self.bad_text:
             lines = self.bad_text.splitlines()
             return [(Span(tr("form.bad_text"), "bad"),), (), *((Span(t),) for t in lines)]
-        text = yamltext.dump(masked(self.form.output()))
-        return [(Span(t),) for t in text.splitlines()]
+        text = self.written(masked(self.form.output()))
+        return [
+            (Span(t, "dim" if t.lstrip().startswith("#") else "text"),) for t in text.splitlines()
+        ]
 
     def _about(self) -> None:
         about = self.query_one("#about", Lines)
@@ -165,7 +185,7 @@ class FormScreen(TableScreen):
     async def on_unmount(self) -> None:
         """What was typed last is on disk, for whoever opens it next."""
         if not self._away and self.form.changed:
-            await self.keeper.release(self.form, self.bad_text)
+            await self.keeper.release(self.form, self.bad_text, self.source)
 
     def change(self, form: Form) -> None:
         """Take a changed form: draw it, then judge and keep it once the typing rests."""
@@ -185,7 +205,7 @@ class FormScreen(TableScreen):
     def _rested(self) -> None:
         serial, document = self._serial, self.form.output()
         if self.form.changed or self.bad_text:
-            self.keeper.keep(self.form, self.bad_text)
+            self.keeper.keep(self.form, self.bad_text, self.source)
         session = self.console.session
         if session is None or not self.console.store.connected:
             self._judged(serial, None)
@@ -249,83 +269,6 @@ class FormScreen(TableScreen):
         if key := next((k for k, found in self._placed.items() if problem in found), None):
             self.table().select(key)
         self._about()
-
-    # writing
-
-    def write(self, item: Item) -> None:
-        """Change what is under the cursor: choose a mode, pick a value, or write in place."""
-        if item.part == "mode":
-            mode = next((m for m in self.form.modes if m.name == item.name), None)
-            if self.form.why_not(mode) and mode:
-                wanted = " / ".join(mode.engines)
-                text = tr("form.mode.other_engine", engines=wanted, engine=self.form.engine)
-                self.say(text, "warn")
-            else:
-                self.change(self.form.choose_mode(item.name or None))
-        elif item.locked or item.marker == "platform":
-            self.say(tr("form.locked" if item.part == "entry" else "form.name_stays"), "warn")
-        elif item.field.kind == "choice":
-            self._choose(item)
-        elif item.part == "field" and item.field.kind in ("list", "env"):
-            self.add_to(item.field)
-        else:
-            self._write_in_place(item)
-
-    def add_to(self, one: Field) -> None:
-        """Write a new row of a list."""
-        if (place := self._items.get(f"{one.path}+")) is not None:
-            self._write_in_place(place)
-
-    def _choose(self, item: Item) -> None:
-        options = [(o, word(item.field.name, o)) for o in item.options]
-        options = [(key, "" if key == means else means) for key, means in options]
-        title = word("field", item.field.name)
-
-        def answered(chosen: str | None) -> None:
-            if chosen:
-                self.change(self.form.edit(item, chosen))
-
-        self.console.push_screen(ChooseDialog(title, options, item.text), answered)
-
-    def _write_in_place(self, item: Item) -> None:
-        self.table().select(item.key)
-
-        def open_box() -> None:
-            if (box := self._box(item)) is not None:
-                self.query_one(CellEditor).open(item.key, item.text, box)
-
-        self.call_after_refresh(open_box)
-
-    def _box(self, item: Item) -> Region | None:
-        """Where an item's value stands on the screen."""
-        region = self.table().cell_region(item.key, "value")
-        inset = 2 if item.part in ("entry", "add") else 0
-        return region.shrink((0, 0, 0, inset)) if region else None
-
-    def act(self, item: Item, what: Literal["override", "inherit", "remove"]) -> None:
-        """One key on a field or an entry."""
-        field = item.field
-        form = self.form.inherit(field) if what == "inherit" else self.form.override(field)
-        self.change(self.form.remove(item) if what == "remove" else form)
-        self.table().select(item.key) or self.table().select(item.field.path)
-
-    def take_text(self, text: str) -> None:
-        """The document as the editor left it; text that cannot be read is kept and shown."""
-        self.bad_text = ""
-        try:
-            found: Any = yamltext.load(text)
-        except ValueError as error:
-            self.bad_text = text
-            self.say(tr("form.unreadable", why=error), "bad")
-        else:
-            if isinstance(found, dict):
-                self.change(self.form.with_document(found))
-                return
-            self.bad_text = text
-            self.say(tr("form.unreadable", why=tr("form.no_mapping")), "bad")
-        self._wait()
-        self.go("yaml")
-        self.fill()
 
     # leaving
 

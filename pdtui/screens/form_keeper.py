@@ -6,7 +6,7 @@ import asyncio
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pdtui import external
 from pdtui.i18n import tr
@@ -15,14 +15,14 @@ from pdtui.present.cells import Line, Span
 from pdtui.present.problems import gravest
 from pdtui.screens.dialogs.confirm import Confirm, LineQuestion
 from pdtui.screens.form import FormScreen
-from pdtui.state import drafts, yamltext
+from pdtui.state import drafts
 from pdtui.state.document import get
 from pdtui.state.drafts import Draft
 from pdtui.state.form import Form, blank
 
 if TYPE_CHECKING:
     from backend.domain.errors import PdError
-    from backend.domain.views import GroupView, ModeView
+    from backend.domain.views import GroupView, ModeView, RenderedView
     from pdtui.app import Console
 
 
@@ -35,24 +35,25 @@ class Keeper:
         self._lock = asyncio.Lock()
         self._serial = 0
 
-    def keep(self, form: Form, text: str) -> None:
+    def keep(self, form: Form, text: str, source: str) -> None:
         """Write the draft soon."""
         self._serial += 1
-        self._run(self._save(self._serial, self._draft(form, text, os.getpid())))
+        self._run(self._save(self._serial, self._draft(form, text, source, os.getpid())))
 
     def forget(self) -> None:
         """The draft is not needed any more."""
         self._serial += 1
         self._run(self._drop())
 
-    async def release(self, form: Form, text: str) -> None:
+    async def release(self, form: Form, text: str, source: str) -> None:
         """Write the draft now, for any console to take up."""
         self._serial += 1
-        await self._save(self._serial, self._draft(form, text, 0))
+        await self._save(self._serial, self._draft(form, text, source, 0))
 
-    def _draft(self, form: Form, text: str, owner: int) -> Draft:
+    def _draft(self, form: Form, text: str, source: str, owner: int) -> Draft:
+        now = self._console.now()
         return Draft(
-            self._path, form.document, form.original, form.version, self._console.now(), owner, text
+            self._path, form.document, form.original, form.version, now, owner, text, source
         )
 
     def _run(self, work) -> None:  # type: ignore[no-untyped-def]
@@ -78,7 +79,9 @@ class Keeper:
 # opening
 
 
-def open_form(console: Console, form: Form, *, path: Path | None = None, text: str = "") -> None:
+def open_form(
+    console: Console, form: Form, *, path: Path | None = None, text: str = "", source: str = ""
+) -> None:
     """Show a form once the modes are known; `path` is the draft it came from."""
     if console.session is None:
         return
@@ -87,7 +90,9 @@ def open_form(console: Console, form: Form, *, path: Path | None = None, text: s
         keeper = Keeper(console, path or drafts.new_path(console.state_dir))
         if console.current_mode != "groups":
             console.switch_mode("groups")
-        console.push_screen(FormScreen(replace(form, modes=modes), keeper, text=text))
+        console.push_screen(
+            FormScreen(replace(form, modes=modes), keeper, text=text, source=source)
+        )
 
     console.session.modes(shown, opens=True)
 
@@ -121,8 +126,20 @@ def edit(console: Console, name: str) -> None:
     """The stored document of a deployment."""
     group = console.store.groups.get(name)
     version = group.version if group else 0
+
+    async def shown(document: dict[str, Any]) -> None:
+        try:
+            source = await asyncio.to_thread(drafts.source, console.state_dir, name)
+            open_form(console, Form(document, document, version=version), source=source)
+        finally:
+            console.release_keys()
+
+    def read(document: dict[str, Any]) -> None:
+        console.hold_keys()
+        console.run_worker(shown(document), name="source", group="call.source", exit_on_error=False)
+
     if console.session:
-        console.session.document(name, lambda d: open_form(console, Form(d, d, version=version)))
+        console.session.document(name, read)
 
 
 async def offer_draft(console: Console) -> None:
@@ -141,7 +158,7 @@ async def offer_draft(console: Console) -> None:
 def take_up(console: Console, draft: Draft) -> None:
     """Go on with a draft."""
     form = Form(draft.document, draft.original, version=draft.version)
-    open_form(console, form, path=draft.path, text=draft.text)
+    open_form(console, form, path=draft.path, text=draft.text, source=draft.source)
 
 
 def _offer(console: Console, draft: Draft, otherwise: str) -> list[Line]:
@@ -243,6 +260,11 @@ def _apply(screen: FormScreen, etag: str) -> None:
         if not screen.is_mounted:
             return
         screen.leave(keep=False)
+        if "#" in screen.source:
+            console.run_worker(
+                asyncio.to_thread(drafts.keep_source, console.state_dir, name, screen.source),
+                name="source", group="call.source", exit_on_error=False,
+            )  # fmt: skip
         console.store.put_group(group)
         if is_new:
             console.open_group(name)
@@ -264,13 +286,32 @@ def _apply(screen: FormScreen, etag: str) -> None:
         console.session.apply(document, done, failed, etag=etag)
 
 
+def show_command(screen: FormScreen) -> None:
+    """What would be started for the role of this tab, and for the others."""
+    from pdtui.screens.rendered import RenderedScreen
+
+    console, path, role = screen.console, screen.path(), str(screen.tab)
+
+    def shown(found: tuple[RenderedView, ...]) -> None:
+        console.push_screen(RenderedScreen(path, found, role))
+
+    def failed(error: PdError) -> bool:
+        if error.status not in (400, 422):
+            return False
+        console.report(error)
+        return True
+
+    if console.session:
+        console.session.render(screen.form.output(), shown, failed)
+
+
 def open_editor(screen: FormScreen) -> None:
     """The document in the user's editor, and back."""
     argv = external.editor(os.environ)
     if not argv:
         screen.say(tr("editor.none"), "warn")
         return
-    text = screen.bad_text or yamltext.dump(screen.form.output())
+    text = screen.bad_text or screen.written(screen.form.output())
 
     async def work() -> None:
         try:

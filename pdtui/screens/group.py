@@ -76,6 +76,10 @@ class GroupScreen(TableScreen):
         role = members.role_of(key, view) if view else None
         return self.console.base_context(group=view, member=member, role=role)
 
+    def urgent(self) -> list[str]:
+        """What explains a fault or ends a wait, while it lasts."""
+        return [f"group.{name}" for name in groups.urgent(self.context().group)]
+
     def fill(self) -> None:
         """Share the height out between head, members and events, and draw them."""
         view = self.view()

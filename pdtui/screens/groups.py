@@ -68,6 +68,10 @@ class GroupsScreen(TableScreen):
         key = self.table().cursor_key
         return self.console.base_context(group=self.console.store.groups.get(key or ""))
 
+    def urgent(self) -> list[str]:
+        """What explains a fault or ends a wait, while it lasts."""
+        return [f"groups.{name}" for name in groups.urgent(self.context().group)]
+
     @on(ResourceTable.RowOpened)
     def _open(self, event: ResourceTable.RowOpened) -> None:
         event.stop()

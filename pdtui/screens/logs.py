@@ -42,8 +42,10 @@ class LogScreen(ConsoleScreen):
     LogScreen #log-head { padding: 0 1; margin-bottom: 1; }
     """
 
-    def __init__(self, group: str, instance: str) -> None:
+    def __init__(self, group: str, instance: str, *, at_error: bool = False) -> None:
+        """`at_error` goes to the earliest error once the log is there."""
         super().__init__()
+        self._at_error = at_error
         self.group_name = group
         self.instance = instance
         self.generation: int | None = None
@@ -173,6 +175,10 @@ class LogScreen(ConsoleScreen):
             self.fill()
         if first:
             self.bars()
+            if self._at_error:
+                self._at_error = False
+                pane.flush()
+                self.call_after_refresh(self.first_error)
         return bool(chunk.text) and not first
 
     async def _more(self) -> bool:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "drafts"
+SOURCES = "sources"
 
 
 @dataclass(frozen=True)
 class Draft:
     """A form as it stood. `owner` is the pid of the console that holds it; `saved` epoch seconds;
-    `text` is YAML that could not be read yet, kept as it was typed."""
+    `text` is YAML that could not be read yet, kept as it was typed; `source` the last one that
+    could, for its comments."""
 
     path: Path
     document: Mapping[str, Any]
@@ -25,6 +27,7 @@ class Draft:
     saved: float = 0.0
     owner: int = 0
     text: str = ""
+    source: str = ""
 
     @property
     def name(self) -> str:
@@ -49,13 +52,36 @@ def save(draft: Draft) -> None:
         "saved": draft.saved,
         "owner": draft.owner,
         "text": draft.text,
+        "source": draft.source,
     }
-    part = draft.path.with_suffix(".part")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(body, file, ensure_ascii=False)
+    _write(draft.path, json.dumps(body, ensure_ascii=False))
+
+
+def keep_source(state_dir: Path, name: str, text: str) -> None:
+    """Keep a saved document as it was written, so that its comments come back with the next edit.
+    Raises OSError."""
+    path = state_dir / SOURCES / f"{name}.yaml"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write(path, text)
+
+
+def source(state_dir: Path, name: str) -> str:
+    """A document as it was written last on this machine; empty when it was not."""
+    try:
+        return (state_dir / SOURCES / f"{name}.yaml").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all, for the owner alone."""
+    part = path.with_suffix(".part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with open(os.open(part, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    part.replace(draft.path)
+    part.replace(path)
 
 
 def drop(path: Path) -> None:
@@ -73,6 +99,7 @@ def _load(path: Path) -> Draft | None:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
         known = {k: body[k] for k in ("document", "original", "version", "saved", "owner", "text")}
+        known["source"] = str(body.get("source", ""))
         return Draft(path, **known) if isinstance(known["document"], dict) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -14,7 +14,7 @@ from pdtui.state import words
 from pdtui.state.document import get, put, without
 
 if TYPE_CHECKING:
-    from backend.domain.views import ModeView
+    from backend.domain.views import ModeChoice, ModeView
 
 Tab = Literal["deployment", "disaggregation", "prefill", "decode", "router", "yaml"]
 ROLE_TABS: tuple[Tab, ...] = ("prefill", "decode", "router")
@@ -102,13 +102,14 @@ class Form:
     """A document under edit. Every change gives a new form; `document` is never mutated.
 
     `original` is the stored document, None for a new deployment. `version` is the stored one the
-    edit began from.
+    edit began from. `choices` are what the hosts make of the modes, once that is known.
     """
 
     document: Mapping[str, Any]
     original: Mapping[str, Any] | None = None
     modes: tuple[ModeView, ...] = ()
     version: int = 0
+    choices: tuple[ModeChoice, ...] = ()
 
     # what it is
 
@@ -211,10 +212,18 @@ class Form:
         return out
 
     def why_not(self, mode: ModeView | None) -> str | None:
-        """Key of the reason why a mode cannot be chosen, or None."""
-        if mode is None or not mode.engines or self.engine in mode.engines:
+        """Why a mode cannot be chosen, or None: `engine` when it is for another one, else what the
+        hosts lack."""
+        if mode is None:
             return None
-        return "form.mode.other_engine"
+        if mode.engines and self.engine not in mode.engines:
+            return "engine"
+        chosen = self.choice(mode.name)
+        return (chosen.why_not or None) if chosen else None
+
+    def choice(self, mode: str) -> ModeChoice | None:
+        """What the backend says of a mode for this engine, once it was asked."""
+        return next((c for c in self.choices if c.mode == mode), None)
 
     def _mode_item(self, mode: ModeView | None) -> Item:
         name = mode.name if mode else ""
@@ -227,7 +236,7 @@ class Form:
             "set" if chosen else "none",
             name=name,
             note=mode.summary if mode else "",
-            locked=self.why_not(mode) is not None,
+            locked=self.why_not(mode) is not None and not chosen,
         )
 
     def value(self, one: Field) -> Any:

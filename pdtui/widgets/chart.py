@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
-import plotext
 from rich.text import Text
 
 from pdtui.present.cells import Line, Span, Tone
@@ -33,6 +32,8 @@ def chart(at: Sequence[float], curves: Sequence[Curve], width: int, height: int)
 
 
 def _draw(curves: Sequence[Sequence[tuple[float, float]]], width: int, height: int) -> str:
+    import plotext  # not needed for the first frame
+
     figure = plotext.figure
     figure.clear()
     figure.theme("simple")

@@ -51,7 +51,7 @@ class Driver:
 
     async def until(self, done: Callable[[], Any]) -> None:
         """Wait for something that has no worker to await."""
-        for _ in range(400):
+        for _ in range(3000):
             if done():
                 await self.pilot.pause()
                 return

@@ -109,9 +109,8 @@ def degraded() -> GroupView:
         currently="1:1",
         config_changed=True,
         changes=(
-            "- spec.parameters[1]: 32768",
-            "+ spec.parameters[1]: 65536",
-            "+ spec.env.VLLM_LOGGING_LEVEL: DEBUG",
+            "spec.parameters[1]: 32768 -> 65536",
+            "spec.env.VLLM_LOGGING_LEVEL: added DEBUG",
         ),
         roles=counts(count(2, 1, pending=3), count(1)),
         members=(
@@ -127,7 +126,7 @@ def degraded() -> GroupView:
                 stale=True,
                 in_router=False,
                 pid=0,
-                note="OSError: [Errno 98] Address already in use: 40003",
+                note="ended with exit code 1: OSError: [Errno 98] Address already in use",
             ),
             member(f"{name}-d0", "decode", "机器-北京", stale=True),
             member(f"{name}-router", "router", "gpu-3"),
@@ -136,7 +135,8 @@ def degraded() -> GroupView:
             Mark(
                 id="crash_loop",
                 level="error",
-                text=f"{name}-p1 ended three times without serving: address already in use",
+                text=f"{name}-p1 ended 3 times without serving: ended with exit code 1: "
+                "OSError: [Errno 98] Address already in use",
             ),
             Mark(id="unverified", text="unverified: pairing.dtype, prefill says auto"),
         ),
@@ -184,7 +184,7 @@ def forming() -> GroupView:
                 generation=2,
                 since=NOW - 9,
                 pid=0,
-                note="exit code 1: torch.OutOfMemoryError",
+                note="ended with exit code 1: torch.OutOfMemoryError: CUDA out of memory",
             ),
         ),
         since=NOW - 130,
@@ -198,7 +198,13 @@ def restarting() -> GroupView:
         model="meta-llama/Llama-3.3-70B",
         status="Pending",
         phase=PhaseView(name="confirm gone", done=2, total=3, blocked_by="gpu-2"),
-        marks=(Mark(id="restart_blocked", level="error", text="gpu-2 does not answer"),),
+        marks=(
+            Mark(
+                id="restart_blocked",
+                level="error",
+                text="The restart waits for gpu-2 to confirm that its instances ended.",
+            ),
+        ),
         endpoint=None,
         members=(member("llama-70b-p0", "prefill", "gpu-2", state="unreachable", in_router=False),),
     )
@@ -262,15 +268,33 @@ def site() -> Snapshot:
             host("new-1", 0, 0, state="key_unknown", note="its key was never accepted", seen=0.0),
         ),
         events=(
-            event(91, "qwen3-32b", "prefill 2, decode 1 placed on gpu-1, gpu-2"),
-            event(92, "qwen3-32b", "ready after 41 s", instance="qwen3-32b-p0", host="gpu-1"),
-            event(93, "qwen3-32b", "ready after 43 s", instance="qwen3-32b-d0", host="gpu-1"),
-            event(94, "qwen3-32b", "router started with 3 peers", instance="qwen3-32b-router"),
-            event(95, "qwen3-32b", "endpoint registered: http://10.20.0.11:40020/v1"),
+            event(91, "qwen3-32b", "qwen3-32b forms: 2 prefill on gpu-1, gpu-2; 1 decode on gpu-1"),
+            event(
+                92,
+                "qwen3-32b",
+                "qwen3-32b-p0 is ready on gpu-1",
+                instance="qwen3-32b-p0",
+                host="gpu-1",
+            ),
+            event(
+                93,
+                "qwen3-32b",
+                "qwen3-32b-d0 is ready on gpu-1",
+                instance="qwen3-32b-d0",
+                host="gpu-1",
+            ),
+            event(
+                94,
+                "qwen3-32b",
+                "qwen3-32b-router starts on gpu-1:40020 (pid 24118, generation 1)",
+                instance="qwen3-32b-router",
+                host="gpu-1",
+            ),
+            event(95, "qwen3-32b", "qwen3-32b answers at http://10.20.0.11:40020/v1"),
             event(
                 96,
                 "deepseek-v31",
-                "ended with exit code 1",
+                "deepseek-v31-p1 has ended by itself on gpu-3 (ended with exit code 1)",
                 instance="deepseek-v31-p1",
                 level="warning",
                 host="gpu-3",
@@ -278,12 +302,18 @@ def site() -> Snapshot:
             event(
                 97,
                 "deepseek-v31",
-                "crash loop: address already in use",
+                "deepseek-v31-p1 keeps ending before it serves; it is not started again on gpu-3 "
+                "(ended with exit code 1: OSError: [Errno 98] Address already in use)",
                 level="error",
                 instance="deepseek-v31-p1",
                 host="gpu-3",
             ),
-            event(98, "deepseek-v31", "document saved, version 4", actor="op"),
+            event(
+                98,
+                "deepseek-v31",
+                "deepseek-v31 is saved: spec.parameters[1]: 32768 -> 65536",
+                actor="op",
+            ),
         ),
     )
 

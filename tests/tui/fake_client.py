@@ -28,6 +28,7 @@ from backend.domain.views import (
     LogChunk,
     ModeChoice,
     ModeView,
+    RenderedView,
     ScaleResult,
     Snapshot,
     SshAlias,
@@ -59,6 +60,9 @@ class FakeClient(BackendClient):
         self.closed = False
         self.known_modes: tuple[ModeView, ...] = ()
         self.known_caches: dict[str, CacheView] = {}
+        self.renderer: Callable[[dict[str, Any]], tuple[RenderedView, ...]] | None = None
+        self.rendered: list[dict[str, Any]] = []
+        self.fitting: tuple[ModeChoice, ...] = ()
         self.choices: tuple[CacheChoice, ...] = ()
         self.advice: Advice | None = None
         self.versions: tuple[VersionView, ...] = ()
@@ -177,6 +181,12 @@ class FakeClient(BackendClient):
         self.checked.append(document)
         found = self.judge(document) if self.judge else []
         return {"verdicts": [p.model_dump(mode="json") for p in found], "skipped": []}
+
+    async def render(self, document: dict[str, Any]) -> tuple[RenderedView, ...]:
+        if error := self.errors.pop("render", None):
+            raise error
+        self.rendered.append(document)
+        return self.renderer(document) if self.renderer else ()
 
     async def history(self, name: str) -> tuple[VersionView, ...]:
         return self.versions
@@ -349,7 +359,7 @@ class FakeClient(BackendClient):
     async def mode_choices(
         self, document: dict[str, Any] | None = None, **about: str
     ) -> tuple[ModeChoice, ...]:
-        return ()
+        return self.fitting
 
     async def delete_host(self, name: str, *, etag: str = "*") -> None:
         self._did("delete_host", name)

@@ -137,10 +137,10 @@ async def test_reading_commands_open_their_views(start: Start) -> None:
         assert isinstance(d.console.screen, EventsScreen)
         assert {r.cells[2].text for r in d.table.rows} == {"deepseek-v31"}
         await d.press("d")
-        assert "document saved, version 4" in d.words
+        assert "deepseek-v31 is saved" in d.words
         await d.press("escape", "escape", "c")
         assert isinstance(d.console.screen, TextScreen)
-        assert "+ spec.parameters[1]: 65536" in d.words
+        assert "spec.parameters[1]: 32768 → 65536" in d.words
         await d.press("y")
         assert "65536" in d.console.clipboard
         await d.press("escape")

@@ -10,7 +10,7 @@ from pdtui.screens.form import FormScreen
 from pdtui.screens.group import GroupScreen
 from pdtui.screens.groups import GroupsScreen
 from pdtui.widgets.cell_editor import CellEditor
-from tests.tui.catalogue import judged, modes
+from tests.tui.catalogue import fitting, judged, modes, rendered
 from tests.tui.conftest import Driver, Start
 from tests.tui.factories import DOCUMENTS, LOGS, running, site
 from tests.tui.fake_client import FakeClient
@@ -23,6 +23,7 @@ def client() -> FakeClient:
     made = FakeClient(site(), documents=DOCUMENTS, logs=LOGS)
     made.known_modes = modes()
     made.judge = judged
+    made.renderer, made.fitting = rendered, fitting()
     return made
 
 

@@ -82,7 +82,7 @@ def test_glyphs_are_one_cell_and_ascii_has_them_all() -> None:
 
 def test_ratio_stands_beside_the_status() -> None:
     line = plain(groups.headline(degraded()))
-    assert line == "● Running   Ratio 2:1 (currently 1:1)   ◷ Config changed"
+    assert line == "● Running   Ratio 2:1 (currently 1:1)   ◷ Config changed (c shows it)"
     assert plain(groups.headline(running())) == "● Running   Ratio 2:1"
     assert plain(groups.headline(stopped())) == "○ Stopped   stopped by hand"
 
@@ -146,7 +146,7 @@ def test_a_role_without_members_can_still_be_chosen() -> None:
 def test_notes_say_when_the_next_start_is_due() -> None:
     waiting = next(m for m in forming().members if m.state == "exited")
     assert plain(members.note(waiting, NOW)) == (
-        "next start in 17s  exit code 1: torch.OutOfMemoryError"
+        "next start in 17s  ended with exit code 1: torch.OutOfMemoryError: CUDA out of memory"
     )
     assert members.ports(waiting) == "40010-40012"
 
@@ -180,7 +180,7 @@ def test_restart_plan_names_router_first_and_leaves_out_the_dead() -> None:
     shown = text(plans.restart(degraded())).splitlines()
     assert shown[1].strip().startswith("deepseek-v31-router")
     assert not any("deepseek-v31-p1" in line for line in shown)
-    assert "  + spec.env.VLLM_LOGGING_LEVEL: DEBUG" in shown
+    assert "  spec.env.VLLM_LOGGING_LEVEL: added DEBUG" in shown
     assert "  prefill: 3" in shown
 
 

@@ -26,7 +26,7 @@ VIEWS: tuple[View, ...] = (
     ("form router", ("tab", "tab", "tab"), "generated"),
     ("form text", ("Y",), "apiVersion"),
     ("hosts", ("escape", "2"), "gpu-1"),
-    ("events", ("3",), "crash loop"),
+    ("events", ("3",), "keeps ending"),
     ("modes", ("4",), "vllm-mooncake"),
     ("help", ("question_mark",), "Keys"),
 )

@@ -22,6 +22,7 @@ from pdtui.screens.text import TextScreen
 from pdtui.settings import Settings, read, write
 from pdtui.state import cacheform
 from pdtui.state.query import Sorting, ordered
+from pdtui.widgets.log_pane import LogPane
 from tests.tui.conftest import Start
 from tests.tui.factories import DOCUMENTS, event, running, site
 from tests.tui.fake_client import FakeClient
@@ -328,3 +329,56 @@ async def test_a_stream_that_starts_over_replaces_everything(start: Start) -> No
             Change(seq=500, kind="snapshot", body=fresh.model_dump(mode="json"))
         )
         await d.until(lambda: list(d.console.store.groups) == ["only"])
+
+
+# a fault on the panel
+
+
+async def test_keys_that_explain_a_fault_come_first_while_it_lasts(start: Start) -> None:
+    async with start(size=(160, 40)) as d:
+        d.table.select("deepseek-v31")
+        await d.settle()
+        assert list(d.hints)[:2] == ["groups.diagnose", "groups.first_error"]
+        d.table.select("qwen3-32b")
+        await d.settle()
+        assert next(iter(d.hints)) == "list.open"
+        await d.open_group("deepseek-v31")
+        assert list(d.hints)[:4] == [
+            "group.diagnose",
+            "group.first_error",
+            "group.logs",
+            "group.changes",
+        ]
+        assert "◷ Config changed (c shows it)" in d.text
+        assert "✗ crash loop: deepseek-v31-p1 ended 3 times" in d.text
+        d.client.put(running("deepseek-v31"))
+        await d.settle()
+        assert next(iter(d.hints)) == "list.open"
+
+
+async def test_the_first_error_of_the_worst_member_is_a_key_away(start: Start) -> None:
+    async with start(size=(160, 40)) as d:
+        await d.press("j", "f")
+        assert isinstance(d.console.screen, LogScreen)
+        assert d.console.screen.instance == "deepseek-v31-p1"
+        await d.until(lambda: "Address already in use" in d.text)
+        await d.press("escape", "5")
+        d.table.select("qwen3-32b-p0")
+        await d.press("f")
+        pane = d.console.screen.query_one(LogPane)
+        await d.until(lambda: pane.current_match == 4)
+        assert "EngineCore failed to start." in d.text
+
+
+async def test_a_blocked_restart_offers_its_force_first(start: Start) -> None:
+    async with start(size=(160, 40)) as d:
+        d.table.select("llama-70b")
+        await d.settle()
+        assert next(iter(d.hints)) == "groups.restart"
+
+
+async def test_the_replica_editor_shows_the_membership_policy(start: Start) -> None:
+    async with start(size=(100, 40)) as d:
+        d.table.select("deepseek-v31")
+        await d.press("S")
+        assert "Router updates: restart: the router is replaced" in d.words

@@ -25,6 +25,7 @@ _OTHERS: tuple[Scope, ...] = (
     "instances",
     "caches",
     "settings",
+    "rendered",
     "log",
     "text",
     "list",

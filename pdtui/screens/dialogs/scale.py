@@ -54,11 +54,13 @@ class ScaleDialog(Dialog[dict[str, int]]):
         """The counts, what they do, the keys."""
         yield Lines(widget_id="counts")
         yield Lines(widget_id="plan")
+        yield Lines(widget_id="policy")
         yield Lines([self._hint()], widget_id="hint")
 
     def on_mount(self) -> None:
         """Draw."""
         self.query_one("#plan").styles.margin = (1, 0, 0, 0)
+        self.query_one("#policy").styles.margin = (1, 0, 0, 0)
         self.redraw()
 
     def on_resize(self) -> None:
@@ -102,6 +104,9 @@ class ScaleDialog(Dialog[dict[str, int]]):
             plan = [(Span(tr("scale.nothing"), "dim"),)]
         width = self.query_one("#plan").size.width or 66
         self.query_one("#plan", Lines).show([w for p in plan for w in wrap(p, width)])
+        policy = word("membership", self._group.membership)
+        told: Line = (Span(f"{tr('detail.membership')}: "), Span(policy, "dim"))
+        self.query_one("#policy", Lines).show(wrap(told, width))
 
     @property
     def _role(self) -> str:

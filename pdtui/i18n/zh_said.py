@@ -1,0 +1,40 @@
+"""后端语句的中文。每条是后端英文句子的样式，与其中文；`s_` 开头的部分再次翻译。"""
+
+from __future__ import annotations
+
+import re
+
+_TABLE: tuple[tuple[str, str], ...] = (
+    # 说明
+    (r"its host does not answer", "其主机没有应答"),
+    (r"health path fails(?:: (?P<w>.+))?", "健康检查失败：{w}"),
+    (r"exit code (?P<c>-?\d+)(?:: (?P<w>.+))?", "退出码 {c}：{w}"),
+    (r"ended with exit code (?P<c>-?\d+)(?:: (?P<w>.+))?", "以退出码 {c} 结束：{w}"),
+    (r"ended by signal (?P<c>\S+)(?:: (?P<w>.+))?", "被信号 {c} 结束：{w}"),
+    (r"ended: (?P<w>.+)", "已结束：{w}"),
+    (r"its instance directory is gone from the host; what is left of it is ended(?:: (?P<w>.+))?",
+     "主机上的实例目录已不存在；其残留进程已结束：{w}"),
+    (r"ended, and nothing on the host says why(?:: (?P<w>.+))?",
+     "已结束，主机上没有任何信息说明原因：{w}"),
+    (r"not looked at yet", "尚未查看"),
+    # 更改
+    (r"(?P<p>[\w.\[\]-]+): removed \(was (?P<v>.*)\)", "{p}：已移除（原为 {v}）"),
+    (r"(?P<p>[\w.\[\]-]+): removed (?P<v>.*)", "{p}：已移除 {v}"),
+    (r"(?P<p>[\w.\[\]-]+): added (?P<v>.*)", "{p}：已添加 {v}"),
+    # 策略
+    (r"(?P<p>\S+) on both sides; per-role policy flags have no effect",
+     "两侧均为 {p}；按角色设置的策略参数不起作用"),
+    (r"prefill (?P<p>\S+), decode (?P<d>\S+)", "预填充 {p}，解码 {d}"),
+    (r"as your own router decides", "由自定义 router 决定"),
+    # 选择
+    (r"it is for (?P<a>.+), not (?P<b>\S+)", "适用于 {a}，而不是 {b}"),
+    (r"no host shows an accelerator; it needs (?P<v>\S+)", "没有主机显示加速器；它需要 {v}"),
+    (r"it needs (?P<v>\S+) accelerators; the hosts have (?P<w>.+)",
+     "需要 {v} 加速器；主机上是：{w}"),
+    (r"(?P<m>.+) attaches no cache service", "{m} 不能接入缓存服务"),
+    (r"(?P<m>\S+) cannot use (?P<p>\S+); it takes: (?P<w>.+)", "{m} 不能使用 {p}；可用：{w}"),
+    (r"only (?P<r>\S+) can use (?P<p>\S+) in (?P<m>\S+)(?: \((?P<w>.+)\))?",
+     "在 {m} 中只有 {r} 可以使用 {p}：{w}"),
+)  # fmt: skip
+
+SAID = tuple((re.compile(pattern, re.DOTALL), words) for pattern, words in _TABLE)
