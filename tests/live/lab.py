@@ -75,7 +75,7 @@ class Lab:
             *argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self._sandbox.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(180):
             ready = json.loads(await self._sandbox.stdout.readline())
         self.inventory = ready["inventory"]
         shutil.copy(ready["known_hosts"], self.state / "known_hosts")
@@ -95,7 +95,7 @@ class Lab:
     async def _end_hosts(self) -> None:
         if self._sandbox is not None and self._sandbox.returncode is None:
             self._sandbox.terminate()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 await self._sandbox.wait()
         if self._sandbox is not None and self._sandbox.stdin is not None:
             self._sandbox.stdin.close()
@@ -106,7 +106,7 @@ class Lab:
         assert self._sandbox.stdin is not None
         assert self._sandbox.stdout is not None
         self._sandbox.stdin.write(json.dumps({"host": host, **what}).encode() + b"\n")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             answer: dict[str, Any] = json.loads(await self._sandbox.stdout.readline())
         assert answer["ok"], answer
         return answer
@@ -149,7 +149,7 @@ class Lab:
         """End it in good order."""
         if self._daemon is not None and self._daemon.returncode is None:
             self._daemon.terminate()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(90):
                 await self._daemon.wait()
         if self._client is not None:
             await self._client.aclose()
