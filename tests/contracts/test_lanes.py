@@ -58,14 +58,14 @@ def test_the_run_says_how_many_ran_and_fails_when_it_should(
 ) -> None:
     for number, text in enumerate(texts):
         (tmp_path / f"test_{number}.py").write_text(text)
-    done = python(tmp_path, "-m", "tests.lanes", "--jobs", "1", **BARE)
+    done = python(tmp_path, "-m", "tests.lanes", "--jobs", "1", ".", **BARE)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (code, closing), done.stdout
 
 
 def test_what_failed_is_tried_once_more_alone_and_named(tmp_path: Path) -> None:
     (tmp_path / "test_0.py").write_text(GOOD)
     (tmp_path / "test_1.py").write_text(MOODY)
-    done = python(tmp_path, "-m", "tests.lanes", "--jobs", "1", **BARE)
+    done = python(tmp_path, "-m", "tests.lanes", "--jobs", "1", ".", **BARE)
     assert done.returncode == 0, done.stdout
     assert "unsteady, passed alone: test_1.py::test_moody" in done.stdout
     assert done.stdout.splitlines()[-1] == "2 passed, 0 failed, 0 skipped"
