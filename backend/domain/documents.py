@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Invalid, Problem
+from backend.domain.references import misplaced
 from backend.domain.secrets import is_secret
 
 LONGEST_TEXT = 128 * 1024 - 1
@@ -33,8 +34,9 @@ def parse_deployment(data: object) -> Deployment:
 
 
 def refuse_unfit(data: object) -> None:
-    """Raises Invalid (`structure.text`) for every text that no process can be started with."""
-    unfit = tuple(_unfit(data, (), set()))
+    """Raises Invalid for every text that no process can be started with (`structure.text`) and
+    every reference to a value kept elsewhere where none is looked up (`structure.reference`)."""
+    unfit = (*_unfit(data, (), set()), *_misplaced(data))
     if unfit:
         raise Invalid(*unfit)
 
@@ -63,6 +65,22 @@ def _unfit(value: object, at: tuple[int | str, ...], seen: set[int]) -> Iterator
                 values={"characters": len(value)},
                 remedy="Correct the text; put long content into a file on the hosts.",
             )
+
+
+def _misplaced(data: object) -> Iterator[Problem]:
+    for at, reference in misplaced(data):
+        in_env = at[-2:-1] == ("env",)
+        yield Problem(
+            rule="structure.reference",
+            path=path_of(at),
+            message=f"{reference} is a text here, so the engine would be given these very words."
+            if in_env
+            else f"{reference} stands where no reference is looked up; only values of env are.",
+            values={"reference": reference},
+            remedy="Take away the quotes around it."
+            if in_env
+            else "Name a variable under env and give it the reference there, without quotes.",
+        )
 
 
 def _why_unfit(text: str) -> str:

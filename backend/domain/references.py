@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -20,6 +20,7 @@ ENV_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 MARK = "\0"
 KINDS = ("from_env", "from_file", "from_command")
+_INSIDE = re.compile(r"\{\s*\"?(?:from_env|from_file|from_command)\"?\s*:[^{}]*\}")
 _FLOW = re.compile(r"^\{\s*\"?(from_env|from_file|from_command)\"?\s*:\s*(.+?)\s*\}$", re.DOTALL)
 
 
@@ -102,6 +103,30 @@ def read(text: str) -> str | dict[str, Any]:
 def new_references(new: Iterable[str], old: Iterable[str]) -> list[str]:
     """References that were not there before, on one line each."""
     return sorted(said(r) for r in set(new) - set(old))
+
+
+def misplaced(
+    value: object, at: tuple[int | str, ...] = (), seen: frozenset[int] = frozenset()
+) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """Path and one line of each reference in a document that nobody would look up: a mapping
+    outside of an environment, or anywhere one that quotes have made a text of."""
+    if isinstance(value, str):
+        found = _INSIDE.search(value)
+        if found is not None:
+            yield at, found[0]
+        return
+    if not isinstance(value, Mapping | list | tuple) or id(value) in seen:
+        return
+    seen |= {id(value)}
+    if isinstance(value, Mapping):
+        kind = next(iter(value), None)
+        if len(value) == 1 and kind in KINDS:
+            if at[-2:-1] != ("env",):
+                yield at, f"{{{kind}: …}}"
+            return
+    inner = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, each in inner:
+        yield from misplaced(each, (*at, key if isinstance(key, int) else str(key)), seen)
 
 
 EnvText = Annotated[

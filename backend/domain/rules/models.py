@@ -17,7 +17,7 @@ def _seen(s: Subject) -> dict[str, ModelSeen]:
 
 def model_digest(s: Subject) -> Iterator[Problem]:
     """Hosts that have the model at the same path have the same configuration and weights."""
-    if not s.paired or s.prefill.model != s.decode.model:
+    if s.prefill.model != s.decode.model:
         return
     found = {h: m for h, m in sorted(_seen(s).items()) if m.state == "found"}
     for case in ("config", "weights"):

@@ -137,6 +137,13 @@ def test_overrides_are_merged_object_by_object(court: Court) -> None:
     assert side.is_mla
 
 
+def test_an_object_is_read_among_other_flags(court: Court) -> None:
+    body = json.dumps({"a": 1})
+    side = decode(court, **flags("-tp", "2", "--hf-overrides", body, "--note", "[1]"))
+    assert side.json("hf_overrides") == {"a": 1}
+    assert side.overrides == {"a": 1}
+
+
 def test_json_is_compared_as_json() -> None:
     assert same_json({"a": 1, "b": [2]}, {"b": [2], "a": 1})
     assert same_json({"b": 1, "a": 2}, {"a": 2, "b": 1})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from backend.domain.rules.routing import settled
 from tests.unit.domain.rules.conftest import Court, brief
 from tests.unit.domain.rules.test_handshake import DRAFT, spec
 from tests.unit.domain.rules.test_tables import DENSE
@@ -171,3 +172,49 @@ def test_an_unreadable_connector_says_why(court: Court) -> None:
     body = json.dumps({"kv_connector": "MultiConnector"})
     found = values(court, "connector", flags("--kv-transfer-config", body), {})
     assert (found["role"], found["reason"]) == ("prefill", "MultiConnector has no children")
+
+
+def test_a_length_that_cannot_be_read_is_compared_as_it_is(court: Court) -> None:
+    same = court.pair(flags("--max-model-len", "lots "), flags("--max-model-len", "lots"))
+    assert brief(same, "pairing.max_model_len") == []
+
+
+def test_numbers_of_a_configuration_are_whole_and_positive(court: Court) -> None:
+    for heads, expected in ((1, ["refused heads", "refused heads"]), (True, []), (0, []), (-1, [])):
+        about = {"config": {"num_attention_heads": heads}}
+        found = court.pair(accelerators=2, mode="vllm-mooncake", about=about)
+        assert brief(found, "pairing.tp_divisibility")[:2] == expected[:1], heads
+
+
+def test_a_connector_told_another_size_of_one(court: Court) -> None:
+    extra = {"prefill": {"tp_size": 1}}
+    body = {"kv_connector": "MooncakeConnectorV1", "kv_role": "kv_producer",
+            "kv_connector_extra_config": extra}  # fmt: skip
+    own = flags(f"--kv-transfer-config={json.dumps(body)}")
+    found = court.pair({**own, "accelerators": 4}, {"accelerators": 1}, mode="vllm-ascend-mooncake")
+    assert "refused sizes" in brief(found, "pairing.connector")
+
+
+@pytest.mark.parametrize("name", ["Mine", "OtherConnector"])
+def test_a_connector_that_is_not_known_leaves_versions_and_paths_proven(
+    court: Court, name: str
+) -> None:
+    """What it compares by itself is not known, so nothing says that it does not."""
+    body = {"kv_connector": name} | ({"kv_connector_module_path": "m"} if name == "Mine" else {})
+    own = flags(f"--kv-transfer-config={json.dumps(body)}")
+    found = court.pair({**own, "engine_version": "0.29.0"}, {"engine_version": "0.30.0"})
+    assert brief(found, "pairing.engine_version") == ["refused differ"]
+
+
+def test_peers_among_other_owned_flags_are_told_first(court: Court) -> None:
+    rows = ["--port", "1", "--prefill", "http://x"]
+    found = court.judge(court.document(roles={"router": {"parameters": rows}}))
+    assert brief(found, "router.owned_flag") == ["refused peers"]
+
+
+def test_a_routers_own_variables_are_saved(court: Court) -> None:
+    router = {"parameters": ["--policy cache_aware"], "env": {"A": "1"}}
+    kept = settled(court.document(roles={"router": router}), court.catalogue)
+    assert kept.spec.roles is not None
+    assert kept.spec.roles.router.parameters is None
+    assert kept.spec.roles.router.env == {"A": "1"}
