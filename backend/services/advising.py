@@ -14,10 +14,11 @@ from backend.domain.deployment import Deployment
 from backend.domain.rules.sides import Side
 from backend.domain.rules.subject import Subject
 from backend.domain.views import GroupView, MemberView
+from backend.domain.words import Words, both
 from backend.reconcile.world import World
 from backend.services.checking import Checking
 
-NOT_KNOWN = "the model's configuration is not known"
+NOT_KNOWN = both("the model's configuration is not known", "模型的配置未知")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ async def advice_on(
     )
 
 
-def _kv(config: Mapping[str, Any] | None, side: Side) -> KvSize | str:
+def _kv(config: Mapping[str, Any] | None, side: Side) -> KvSize | Words:
     if config is None:
         return NOT_KNOWN
     kv_dtype, dtype = (side.written(f) for f in ("kv_cache_dtype", "dtype"))
@@ -72,7 +73,7 @@ def _kv(config: Mapping[str, Any] | None, side: Side) -> KvSize | str:
             tensor=side.degree("tensor") or 1,
         )
     except Untold as why:
-        return str(why)
+        return why.words
 
 
 def _size(side: Side) -> Size:
@@ -132,7 +133,7 @@ def _speed(world: World, member: MemberView) -> int | None:
 def _rates(
     world: World,
     config: Mapping[str, Any] | None,
-    kv: KvSize | str,
+    kv: KvSize | Words,
     traffic: Traffic,
     sides: tuple[Side, Side],
     members: Iterable[MemberView],
@@ -145,7 +146,7 @@ def _rates(
     )
     if not card:
         card = _card(world, sides[0])
-    if config is None or isinstance(kv, str) or not card:
+    if config is None or isinstance(kv, Words) or not card:
         return Rates(given.prefill_rate, given.decode_rate), "given" if given.prefill_rate else ""
     context = (traffic.prompt_tokens or 0) + (traffic.output_tokens or 0)
     prefill, decode = (

@@ -7,6 +7,7 @@ TEXT: dict[str, str] = {
     "cmd.diagnose.help": "说明为何不能服务：日志中的首个原因及处理办法",
     "diagnosis.title": "诊断",
     "diagnosis.causes": "{name} 的日志中有 {count} 个首要原因",
+    "diagnosis.causes.one": "{name} 的日志中有 {count} 个首要原因",
     "diagnosis.clear": "{name} 的日志均未报告错误",
     "diagnosis.nothing": "日志未报告错误",
     "diagnosis.peer": "由 {peer} 引起",

@@ -21,9 +21,9 @@ def page(found: Advice) -> list[Line]:
     head = Span(f"{found.deployment}: {tr(f'advice.worth.{found.worth}')}", WORTH[found.worth])
     out: list[Line] = [line(head), line(Span(found.text.text(language), "strong"))]
     for answer in found.answers:
-        out += section(tr(f"advice.question.{answer.question}"))
+        question = Span(f"{tr(f'advice.question.{answer.question}')}  ", "accent")
         verdict = Span(tr(f"advice.verdict.{answer.verdict}"), VERDICT[answer.verdict])
-        out.append(line(Span("  "), verdict))
+        out += [(), line(question, verdict)]
         out.append(line(Span(f"  {answer.text.text(language)}")))
     if found.suggestion or found.missing:
         out.append(())

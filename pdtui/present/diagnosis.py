@@ -22,7 +22,8 @@ def group(found: GroupDiagnosis) -> list[Line]:
     """A group's causes first, then the members that follow from them, then the quiet ones."""
     count = len(found.causes)
     if count:
-        head = Span(tr("diagnosis.causes", count=count, name=found.group), "strong")
+        key = "diagnosis.causes" if count > 1 else "diagnosis.causes.one"
+        head = Span(tr(key, count=count, name=found.group), "strong")
     else:
         head = Span(tr("diagnosis.clear", name=found.group), "strong")
     out: list[Line] = [line(head)]

@@ -53,7 +53,7 @@ class Case:
     deployment: str
     prefill: Size
     decode: Size
-    kv: KvSize | str
+    kv: KvSize | Words
     traffic: Traffic
     link: Link
     rates: Rates
@@ -67,7 +67,7 @@ class Case:
     @property
     def bytes_(self) -> float | None:
         """Bytes of one prompt's KV that travel."""
-        if isinstance(self.kv, str) or self.traffic.prompt_tokens is None:
+        if isinstance(self.kv, Words) or self.traffic.prompt_tokens is None:
             return None
         return self.kv.moved(self.traffic.prompt_tokens)
 
@@ -181,14 +181,13 @@ def _ratios(case: Case) -> Answer:
 
 def _transfer(case: Case) -> Answer:
     moved, seconds = case.bytes_, case.transfer_s
-    if isinstance(case.kv, str):
+    if isinstance(case.kv, Words):
         return _answer(
             "transfer",
             "unknown",
-            both(
-                "The size of a prompt's KV is not known: {why}.",
-                "提示词 KV 的大小未知：{why}。",
-                why=case.kv,
+            Words(
+                en=f"The size of a prompt's KV is not known: {case.kv.en}.",
+                zh=f"提示词 KV 的大小未知：{case.kv.zh}。",
             ),
         )
     if moved is None or seconds is None:
@@ -332,7 +331,7 @@ def _facts(case: Case) -> Iterator[Fact]:
             yield Fact(name=name, value=value, shown=count(value), source=t.source)
     if t.rps is not None:
         yield Fact(name="rps", value=t.rps, shown=f"{t.rps:.3g}/s", source=t.source)
-    if not isinstance(case.kv, str):
+    if not isinstance(case.kv, Words):
         one = case.kv.per_token + case.kv.windowed
         yield Fact(name="kv_per_token", value=one, shown=size(one), source="")
         if case.kv.copies > 1:
@@ -360,8 +359,8 @@ def _missing(case: Case) -> Iterator[Words]:
             "the traffic: let requests come, or give --prompt-tokens and --output-tokens",
             "流量：等待请求到来，或给出 --prompt-tokens 与 --output-tokens",
         )
-    if isinstance(case.kv, str):
-        yield both("the model's layout: {why}", "模型结构：{why}", why=case.kv)
+    if isinstance(case.kv, Words):
+        yield Words(en=f"the model's layout: {case.kv.en}", zh=f"模型结构：{case.kv.zh}")
     if case.link.bytes_per_s is None:
         yield both("the link's speed: give --link-gbit", "链路速度：给出 --link-gbit")
     if case.rates.prefill is None or case.rates.decode is None:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend.domain.words import both
+
 WIDTHS: Mapping[str, float] = {
     "float32": 4, "float": 4, "bfloat16": 2, "float16": 2, "half": 2,
     "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "fp8_per_token_head": 1,
@@ -56,7 +58,11 @@ class KvSize:
 
 
 class Untold(Exception):
-    """The size cannot be told; the argument says why."""
+    """The size cannot be told; `words` say why."""
+
+    def __init__(self, en: str, zh: str, **values: object) -> None:
+        self.words = both(en, zh, **values)
+        super().__init__(self.words.en)
 
 
 def kv_size(
@@ -65,7 +71,11 @@ def kv_size(
     """The KV cache of a model. `tensor` is the tensor parallel size. Raises Untold."""
     for name in UNTOLD:
         if config.get(name):
-            raise Untold(f"the model's layers compress their KV ({name})")
+            raise Untold(
+                "the model's layers compress their KV ({name})",
+                "模型的层会压缩 KV（{name}）",
+                name=name,
+            )
     layers = _number(config, "num_hidden_layers", "n_layer", "num_layers")
     width = _width(config, kv_dtype, dtype)
     kinds = _layer_kinds(config, layers)
@@ -109,7 +119,11 @@ def _width(config: Mapping[str, Any], kv_dtype: str, dtype: str) -> float:
         return 1
     width = WIDTHS.get(name.removeprefix("torch."))
     if width is None:
-        raise Untold(f"the size of KV dtype {name!r} is not known" if name else "no dtype is told")
+        if not name:
+            raise Untold("no dtype is told", "未说明 dtype")
+        raise Untold(
+            "the size of KV dtype {name!r} is not known", "KV dtype {name!r} 的大小未知", name=name
+        )
     return width
 
 
@@ -119,9 +133,17 @@ def _layer_kinds(config: Mapping[str, Any], layers: int) -> Sequence[str]:
     if isinstance(kinds, list):
         strange = {str(k) for k in kinds} - {*FULL, *SLIDING, *STATE}
         if strange:
-            raise Untold(f"the size of {', '.join(sorted(strange))} layers is not known")
+            names = ", ".join(sorted(strange))
+            raise Untold(
+                "the size of {names} layers is not known", "{names} 层的大小未知", names=names
+            )
         if len(kinds) != layers:
-            raise Untold(f"layer_types names {len(kinds)} of {layers} layers")
+            raise Untold(
+                "layer_types names {told} of {layers} layers",
+                "layer_types 只列出 {layers} 层中的 {told} 层",
+                told=len(kinds),
+                layers=layers,
+            )
         return [str(k) for k in kinds]
     every = _maybe(config, "full_attention_interval")
     if every:
@@ -147,7 +169,9 @@ def _state(config: Mapping[str, Any]) -> float:
     values. Raises Untold."""
     heads = _maybe(config, "linear_num_value_heads", "mamba_num_heads")
     if heads is None:
-        raise Untold("the size of the model's recurrent state is not told")
+        raise Untold(
+            "the size of the model's recurrent state is not told", "未说明模型循环状态的大小"
+        )
     key = _maybe(config, "linear_key_head_dim", "ssm_state_size", "mamba_d_state") or 0
     value = _maybe(config, "linear_value_head_dim", "mamba_head_dim") or 0
     keys = _maybe(config, "linear_num_key_heads") or 0
@@ -167,5 +191,5 @@ def _maybe(config: Mapping[str, Any], *names: str) -> int | None:
 def _number(config: Mapping[str, Any], *names: str) -> int:
     found = _maybe(config, *names)
     if found is None:
-        raise Untold(f"the configuration does not tell {names[0]}")
+        raise Untold("the configuration does not tell {name}", "配置未说明 {name}", name=names[0])
     return found

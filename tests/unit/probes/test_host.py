@@ -8,7 +8,7 @@ import pytest
 
 from backend.domain.host import Claim, Interface
 from backend.probes.gpus import queried as nvidia
-from backend.probes.host import SECTION, address, by_sys, parse, sections
+from backend.probes.host import SECTION, address, by_sys, parse, sections, speeds
 from backend.probes.network import by_ip
 
 TOOLS = Path(__file__).parents[2] / "data" / "tools"
@@ -136,3 +136,11 @@ def test_a_look_cut_off_keeps_what_came() -> None:
     assert (facts.boot_id, facts.address, facts.accelerators) == ("b-1", "10.0.0.9", ())
     assert facts.ephemeral == (32768, 60999)
     assert set(sections("")) == set()
+
+
+def test_speeds_of_links_whose_driver_tells_them() -> None:
+    assert speeds("eth0 25000\nlo \nib0 -1\nbond0 200000\nodd line here\n") == {
+        "eth0": 25000,
+        "bond0": 200000,
+    }
+    assert speeds("") == {}

@@ -12,6 +12,7 @@ from backend.domain.advice.judge import Case, advise
 from backend.domain.advice.kv import kv_size
 from backend.domain.advice.model import Advice, Link, Size, Traffic
 from backend.domain.advice.shown import duration, size
+from backend.domain.words import both
 from tests.unit.domain.advice.test_kv import LLAMA_8B, QWEN3_32B
 
 GBIT = 1e9 / 8
@@ -58,7 +59,8 @@ def text(advice: Advice, question: str) -> str:
         # nothing is known: nothing is claimed
         ({"traffic": Traffic(), "link": Link(), "rates": Rates()},
          ("unclear", "yes", "unknown", "unknown")),
-        ({"kv": "layers compress", "rates": Rates()}, ("unclear", "yes", "yes", "unknown")),
+        ({"kv": both("layers compress", "层会压缩"), "rates": Rates()},
+         ("unclear", "yes", "yes", "unknown")),
         ({"prefill": Size(1, 1, 1), "decode": Size(0, 1, 1)}, ("no", "yes", "yes", "yes")),
         # a transfer of about half the prefill is neither cheap nor too dear
         ({"link": Link(80 * GBIT, "given"), "traffic": replace(LONG, rps=2)},
@@ -96,7 +98,13 @@ def test_the_numbers_are_told() -> None:
 
 def test_what_is_missing_is_said() -> None:
     advice = advise(
-        replace(CASE, traffic=Traffic(), link=Link(), rates=Rates(), kv="layers compress")
+        replace(
+            CASE,
+            traffic=Traffic(),
+            link=Link(),
+            rates=Rates(),
+            kv=both("layers compress", "层会压缩"),
+        )
     )
     said = " ".join(m.en for m in advice.missing)
     for part in ("--prompt-tokens", "layers compress", "--link-gbit", "--prefill-rate"):
