@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
+from pydantic import TypeAdapter
 
 from backend.api.deps import TheBackend
 from backend.api.pages import Paged
@@ -12,19 +13,23 @@ from backend.domain.views import InstanceView, LogChunk
 from backend.services.logs import read_log
 
 router = APIRouter(prefix="/instances", tags=["instances"])
+_LIST = TypeAdapter(list[InstanceView])
 
 
-@router.get("")
+@router.get("", response_model=list[InstanceView])
 async def list_instances(
     backend: TheBackend,
     page: Paged,
     group: str | None = None,
     host: str | None = None,
     role: Literal["prefill", "decode", "router", "replica"] | None = None,
-) -> list[InstanceView]:
+) -> Response:
     """All instances, by id, or those of a group, a host or a role."""
     rows = backend.pictures.instances(group=group, host=host, role=role)
-    return page.of(sorted(rows), rows.__getitem__)
+    shown = page.of(sorted(rows), rows.__getitem__)
+    link = {k: v for k, v in page.response.headers.items() if k == "link"}
+    # they are views already: written as they are, not judged once more
+    return Response(_LIST.dump_json(shown), headers=link, media_type="application/json")
 
 
 @router.get("/{instance}/log")

@@ -116,7 +116,7 @@ class Pictures:
         """Instances of all groups by id; of one group, on one host, of one role."""
         names = self.group_names() if group is None else [group]
         return {
-            m.id: InstanceView(**dict(m), group=name)
+            m.id: InstanceView.model_construct(**dict(m), group=name)
             for name in names
             for m in self.group(name).members
             if (host is None or m.host == host) and (role is None or m.role == role)

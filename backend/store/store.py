@@ -26,6 +26,7 @@ from backend.domain.views import EventView
 from backend.redaction import PROCESS, secret_values
 from backend.store.answers import Answers
 from backend.store.db import Database
+from backend.store.rows import Instances
 
 EVENTS_KEPT = 20_000
 """History lines kept; older ones are dropped a thousand at a time."""
@@ -214,7 +215,7 @@ class Store:
         self.tokens: dict[str, Token] = {}
         self.answers = Answers(self._db)
         self.groups: dict[str, Group] = {}
-        self.instances: dict[str, Instance] = {}
+        self.instances = Instances()
         self.intents: dict[str, Intent] = {}
         self.listeners: list[Callable[[Touched], None]] = []
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -277,12 +278,11 @@ class Store:
 
     def of_group(self, name: str) -> list[Instance]:
         """The group's instances, oldest name first."""
-        found = (i for i in self.instances.values() if i.group == name)
-        return sorted(found, key=lambda i: (i.role, i.id))
+        return self.instances.of_group(name)
 
     def on_host(self, name: str) -> list[Instance]:
         """Our instances on a host."""
-        return [i for i in self.instances.values() if i.host == name]
+        return self.instances.on_host(name)
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Transaction]:

@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from tests.bench import console, discovery, rules, start
+from tests.bench import api, console, discovery, rules, start
 from tests.bench.runner import BenchError, run, table
 
 
@@ -26,7 +26,13 @@ def main(argv: list[str] | None = None) -> int:
 
     chosen = [
         bench
-        for bench in [*start.benches(), *rules.benches(), *discovery.benches(), *console.benches()]
+        for bench in [
+            *start.benches(),
+            *rules.benches(),
+            *api.benches(),
+            *discovery.benches(),
+            *console.benches(),
+        ]
         if not options.words or any(word in bench.name for word in options.words)
     ]
     if not chosen and "console" not in options.words:
