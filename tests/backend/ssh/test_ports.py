@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from typing import Any
 
 from backend.adapters.ports import sitters
@@ -15,9 +16,10 @@ from tests.backend.ssh.test_facts import tool
 
 
 async def test_a_port_may_be_taken_though_nobody_listens(
-    pool: SshPool, host: Host, needs: Any
+    pool: SshPool, host: Host, machine: Machine, needs: Any
 ) -> None:
-    needs("python3", "ss")
+    needs("ss")
+    tool(machine, "python3", f'exec {sys.executable} "$@"')
     held, heard, free = free_ports(3)
     with socket.socket() as silent, socket.socket() as listening:
         silent.bind(("127.0.0.1", held))  # without SO_REUSEADDR: nobody may bind beside it

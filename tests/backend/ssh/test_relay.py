@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 from typing import Any
 
 import pytest
@@ -48,6 +49,8 @@ def only(machine: Machine, needs: Any) -> Any:
 
 def real(tool: str) -> str:
     """The program itself: a version manager's stand-in wants a shell of the user's."""
+    if tool == "python3":
+        return sys.executable
     found = shutil.which(tool, path="/usr/bin:/bin:/usr/local/bin") or shutil.which(tool)
     assert found
     return found
