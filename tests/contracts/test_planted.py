@@ -29,7 +29,8 @@ def write(path: Path, text: str, mode: int = 0o600) -> Path:
         ("host/.pdtui/instances/a/spec.json", 0o600, 1),
         ("host/.pdtui/instances/a/g1/log", 0o600, 1),
         ("state/backend.log", 0o600, 1),
-        ("export.yaml", 0o600, 1),
+        ("state/export.txt", 0o600, 1),
+        ("state/notes.json", 0o600, 1),
     ],
 )
 def test_where_a_secret_may_be_and_where_not(
