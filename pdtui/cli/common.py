@@ -65,9 +65,27 @@ def complain_of(problem: Problem, at: str = "") -> None:
     message, remedy = told(problem)
     where = "".join(f"{w}: " for w in (at, problem.path) if w)
     typer.echo(f"{paint(tr('cli.error'), BAD, stream=sys.stderr)}: {where}{message}", err=True)
+    near = _near(problem)
+    if near:
+        remedy = f"{tr('cli.meant', near=near)} {remedy}".rstrip()
     if remedy:
         typer.echo(f"       {remedy}", err=True)
     typer.echo(f"       [{problem.rule}]", err=True)
+
+
+_ASKED = ("name", "host", "service", "mode")
+"""Values that are the name somebody asked for."""
+
+
+def _near(problem: Problem) -> str:
+    """The name that was meant, of those that are known; empty when none is near."""
+    import difflib
+
+    known = problem.values.get("known")
+    asked = next((problem.values[k] for k in _ASKED if k in problem.values), None)
+    if not isinstance(asked, str) or not isinstance(known, list):
+        return ""
+    return next(iter(difflib.get_close_matches(asked, map(str, known), n=1)), "")
 
 
 def told(problem: Problem) -> tuple[str, str]:

@@ -30,9 +30,7 @@ def export(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="What to export.", metavar="[NAME...]", autocompletion=complete.everything
-        ),
+        typer.Argument(help="What to export.", autocompletion=complete.everything),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Everything there is.")] = False,
     kind: Annotated[

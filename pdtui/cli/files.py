@@ -74,7 +74,7 @@ def _of_path(path: Path, recursive: bool) -> Iterator[Part]:
     try:
         found = sorted(path.rglob("*") if recursive else path.iterdir())
     except OSError as error:
-        yield Part(path, problem=_cannot(path, str(error)))
+        yield Part(path, problem=_cannot(path, _why(error)))
         return
     files = [
         f
@@ -129,7 +129,7 @@ def read_text(path: Path) -> str:
         raw = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else _bytes(path)
         text = raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise Invalid(_cannot(path, str(error))) from None
+        raise Invalid(_cannot(path, _why(error))) from None
     if len(raw) > MOST_BYTES:
         raise Invalid.of(
             "file.too_large",
@@ -147,6 +147,10 @@ def _cannot(path: Path, why: str) -> Problem:
         values={"file": str(path)},
         remedy="Check the path, its permissions, and that it is UTF-8.",
     )
+
+
+def _why(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def _bytes(path: Path) -> bytes:

@@ -63,7 +63,7 @@ def get(
     if json:
         print_json(found if name is None else found[0])
     elif name is None:
-        print_table(*group_rows(found))
+        print_table(*group_rows(found), empty=tr("cli.none.groups"))
     else:
         for line in group_lines(found[0]):
             typer.echo(line)

@@ -28,7 +28,7 @@ def list_hosts(context: typer.Context, json: Json = False) -> None:
         return await client.hosts()
 
     found = ask(context.obj, question)
-    print_json(found) if json else print_table(*host_rows(found))
+    print_json(found) if json else print_table(*host_rows(found), empty=tr("cli.none.hosts"))
 
 
 @app.command()

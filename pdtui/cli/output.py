@@ -99,9 +99,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns as wide as their widest cell; the last one is not padded."""
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], empty: str = "") -> None:
+    """Columns as wide as their widest cell; the last one is not padded. Without a row, `empty` says
+    on stderr what to do about it."""
     lines = [list(header), *([clean(c) for c in row] for row in rows)]
+    if len(lines) == 1 and empty:
+        typer.echo(empty, err=True)
     widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
     for number, line in enumerate(lines):
         out = []

@@ -27,7 +27,7 @@ def wait(
     context: typer.Context,
     names: Annotated[
         list[str],
-        typer.Argument(help="Deployments.", metavar="NAME...", autocompletion=complete.groups),
+        typer.Argument(help="Deployments.", autocompletion=complete.groups),
     ],
     until: Annotated[
         Literal["running", "serving", "stopped", "deleted"],

@@ -118,4 +118,8 @@ TEXT: dict[str, str] = {
     "cli.rolled_back": "{name} is saved as it was in version {version}: {status}",
     "cli.progress.stopping": "stopping, {count} left",
     "cli.progress.stopped": "stopped",
+    "cli.none.groups": "no groups yet: `pdtui apply -f FILE` saves one, `pdtui demo` shows one",
+    "cli.none.hosts": (
+        "no hosts yet: `pdtui hosts add NAME ADDRESS` or `pdtui hosts import` adds some"
+    ),
 }

@@ -107,4 +107,6 @@ TEXT: dict[str, str] = {
     "cli.rolled_back": "{name} 已按版本 {version} 保存：{status}",
     "cli.progress.stopping": "正在停止，还剩 {count} 个",
     "cli.progress.stopped": "已停止",
+    "cli.none.groups": "还没有组：用 `pdtui apply -f FILE` 保存一个，或用 `pdtui demo` 观看演示",
+    "cli.none.hosts": "还没有主机：用 `pdtui hosts add NAME ADDRESS` 或 `pdtui hosts import` 添加",
 }

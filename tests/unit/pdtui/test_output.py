@@ -12,9 +12,10 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
+from backend.domain.errors import Problem
 from backend.domain.views import GroupView, HostView
 from pdtui.cli import app
-from pdtui.cli.common import guarded
+from pdtui.cli.common import complain_of, guarded
 from pdtui.cli.examples import EXAMPLES
 from pdtui.cli.output import clear_line, coloured, print_json, print_table, shaped
 from pdtui.cli.progress import Progress
@@ -166,3 +167,22 @@ def test_one_line_is_redrawn_on_a_terminal_and_taken_away(monkeypatch: pytest.Mo
     assert drawn[-1] == ""
     assert "\n" not in screen.getvalue()
     assert pipe.getvalue() == "  chat: Pending: \n  chat: Running: \n"
+
+
+@pytest.mark.parametrize(
+    ("values", "meant"),
+    [
+        ({"name": "caht", "known": ["chat", "code"]}, "chat"),
+        ({"host": "gpu1", "known": ["gpu-1"]}, "gpu-1"),
+        ({"name": "xyz", "known": ["chat"]}, ""),
+        ({"name": "chat"}, ""),
+    ],
+)
+def test_a_name_nearly_right_is_guessed(
+    capsys: pytest.CaptureFixture[str], values: dict[str, Any], meant: str
+) -> None:
+    complain_of(Problem(rule="x", message="there is none.", values=values, remedy="List them."))
+    said = f"Did you mean '{meant}'? " if meant else ""
+    assert capsys.readouterr().err.splitlines() == [
+        "error: there is none.", f"       {said}List them.", "       [x]",
+    ]  # fmt: skip
