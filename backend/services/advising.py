@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from backend.domain.advice import measured
 from backend.domain.advice.estimate import Rates, estimated
 from backend.domain.advice.judge import Case, advise
 from backend.domain.advice.kv import KvSize, Untold, kv_size
@@ -86,18 +87,14 @@ def _size(side: Side) -> Size:
 
 
 def _traffic(members: Iterable[MemberView], given: Given) -> Traffic:
-    """As given, else the averages of what decode members do now."""
-    decode = [m.figures for m in members if m.role in ("decode", "replica")]
-    rps = sum(f.get("requests", 0.0) for f in decode)
-    prompt = sum(f.get("prompt_tokens", 0.0) for f in decode) / rps if rps else None
-    output = sum(f.get("generation_tokens", 0.0) for f in decode) / rps if rps else None
+    """As given, else as measured now."""
+    seen = measured.traffic(m.figures for m in members if m.role in ("decode", "replica"))
     said = (given.prompt_tokens, given.output_tokens, given.rps)
-    source: Source = "given" if any(s is not None for s in said) else "measured" if rps else ""
     return Traffic(
-        prompt_tokens=given.prompt_tokens or prompt,
-        output_tokens=given.output_tokens or output,
-        rps=given.rps or rps or None,
-        source=source,
+        prompt_tokens=given.prompt_tokens or seen.prompt_tokens,
+        output_tokens=given.output_tokens or seen.output_tokens,
+        rps=given.rps or seen.rps,
+        source="given" if any(s is not None for s in said) else seen.source,
     )
 
 
@@ -105,18 +102,15 @@ def _link(world: World, members: Iterable[MemberView], given: Given) -> Link:
     """As given, else what transfers were measured to reach, else the slowest interface."""
     if given.link_gbit is not None:
         return Link(given.link_gbit * 1e9 / 8, "given")
-    for figures in (m.figures for m in members):
-        each, count = figures.get("kv_bytes", 0.0), figures.get("transfers", 0.0)
-        seconds = figures.get("kv_seconds", 0.0)
-        if each > 0 and count > 0 and seconds > 0:
-            return Link(each / count / seconds, "measured")
     engines = [m for m in members if m.role in ("prefill", "decode")]
+    seen = measured.link(m.figures for m in engines)
+    if seen.bytes_per_s is not None:
+        return seen
     if len({m.host for m in engines}) < 2:
         return Link()  # on one host KV does not pass an interface
     speeds = [_speed(world, m) for m in engines]
-    if not speeds or not all(speeds):
-        return Link()
-    return Link(min(s for s in speeds if s) * 1e6 / 8, "measured")
+    known = [s for s in speeds if s]
+    return Link(min(known) * 1e6 / 8, "measured") if len(known) == len(engines) else Link()
 
 
 def _speed(world: World, member: MemberView) -> int | None:
