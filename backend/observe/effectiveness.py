@@ -46,13 +46,15 @@ class Effectiveness:
         self._store, self._metrics, self._catalogue = store, metrics, catalogue
         self._on_change, self._clock = on_change, clock or steady()
         self._known: dict[str, Known] = {}
+        self._stamps: dict[str, tuple[object, ...]] = {}
 
     def known(self, group: str) -> Known:
         """What is known of a group."""
         return self._known.get(group, Known())
 
     def look(self, name: str) -> None:
-        """Judge a group anew."""
+        """Judge a group anew: the members of which a page came since, and all when the router's
+        came."""
         group = self._store.groups.get(name)
         if group is None:
             self._known.pop(name, None)
@@ -62,13 +64,32 @@ class Effectiveness:
         router = next((sides[i.id] for i in instances if i.role == "router"), None)
         members = [s for s in sides.values() if s.role in ("prefill", "decode")]
         now, every = self._clock(), self._metrics.every_s
-        found = effect.effects(self._recipe(group), members, router, now, every)
-        shown = {i.id: self._figures(i) for i in instances}
+        known, stamps = self.known(name), {i.id: self._stamp(i) for i in instances}
+        through = stamps.get(router.id) if router is not None else None
+        fresh = {k: (group.revision, v, through) for k, v in stamps.items()}
+        due = [
+            m for m in members if m.id not in known.effects or self._stamps.get(m.id) != fresh[m.id]
+        ]
+        judged = effect.effects(self._recipe(group), due, router, now, every)
+        found = {m.id: judged.get(m.id) or known.effects[m.id] for m in members}
+        shown = {
+            i.id: known.figures[i.id]
+            if self._stamps.get(i.id, (0, 0))[1] == stamps[i.id] and i.id in known.figures
+            else self._figures(i)
+            for i in instances
+        }
+        self._stamps |= fresh
+        for gone in self._stamps.keys() - self._store.instances.keys():
+            del self._stamps[gone]
         roles = {s.id: s.role for s in members}
-        known = Known(found, shown, effect.of_group(found, roles))
-        before, self._known[name] = self.known(name), known
-        if known != before:
+        after = self._known[name] = Known(found, shown, effect.of_group(found, roles))
+        if after != known:
             self._on_change(name)
+
+    def _stamp(self, i: Instance) -> tuple[int, str]:
+        """Another one after each page and each failure to read one."""
+        scraped = self._metrics.scraped(i.id)
+        return (scraped.ring.added, scraped.problem) if scraped is not None else (0, "")
 
     def _recipe(self, group: Group) -> MetricsRecipe | None:
         """By the catalogue as it is now: what is only read follows it at once."""

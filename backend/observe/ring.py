@@ -27,6 +27,11 @@ class Ring:
         return min(self._added, self._capacity)
 
     @property
+    def added(self) -> int:
+        """How many samples were ever added: another number after each page."""
+        return self._added
+
+    @property
     def size(self) -> int:
         """Bytes of its arrays."""
         return 8 * self._capacity * (2 + len(self._columns))

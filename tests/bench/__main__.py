@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from tests.bench import api, console, discovery, rules, start
+from tests.bench import api, console, discovery, rules, start, watching
 from tests.bench.runner import BenchError, run, table
 
 
@@ -31,6 +31,7 @@ def main(argv: list[str] | None = None) -> int:
             *rules.benches(),
             *api.benches(),
             *discovery.benches(),
+            *watching.benches(),
             *console.benches(),
         ]
         if not options.words or any(word in bench.name for word in options.words)
