@@ -121,7 +121,7 @@ class Lab:
             await self._client.aclose()
         self._daemon = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "backend.daemon", "--state-dir", str(self.state),
-            env={**os.environ, **self.env},
+            env={**os.environ, planted.SOURCE: planted.REFERRED, **self.env},
         )  # fmt: skip
         self._client = HttpClient(Paths.default(self.state).socket)
         async with asyncio.timeout(self.patience_s):
