@@ -109,6 +109,7 @@ async def test_a_daemon_takes_over_when_told_and_a_client_goes_on() -> None:
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
+            await stream.aclose()  # type: ignore[attr-defined]
             await client.aclose()
             assert await processes.end(new) == 0
 
