@@ -33,7 +33,7 @@ def page(view: RenderedView) -> list[Line]:
     out += [line(f"  {word_}") for word_ in _paired(view.argv)]
     if view.env:
         out += section(tr("field.env"))
-        out += [fact(k, v) if len(k) < 16 else line(f"  {k}={v}") for k, v in view.env.items()]
+        out += [line(f"  {k}={v}") for k, v in view.env.items()]
     return out
 
 
