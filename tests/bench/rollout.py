@@ -14,14 +14,15 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
-from backend.domain.views import GroupView
 from tests.bench.life import launch_of, until
 from tests.live.lab import Lab, deployment
+from tests.live.watch import Found
 
 PATIENCE_S = 900.0
 
@@ -48,14 +49,12 @@ async def rolled_out(lab: Lab, groups: int) -> float:
     return time.monotonic() - began
 
 
-def programs(groups: tuple[GroupView, ...]) -> list[Program]:
-    """What runs in the groups, members before routers."""
-    found = []
-    for m in (m for g in groups for m in g.members):
-        argv, env = launch_of(m.pid)
-        health = f"http://{m.address}:{m.port}/health"
-        found.append(Program(m.role == "router", argv, env, health))
-    return sorted(found, key=lambda p: p.order)
+def programs(found: Iterable[Found]) -> list[Program]:
+    """What runs on the hosts, members before routers, as it was asked for: routers rewrite what
+    `/proc` shows of their words."""
+    living = [(f, launch_of(f.alive[-1][1])[1]) for f in found if f.alive]
+    made = [Program(f.role == "router", list(f.told), env, f"{f.url}/health") for f, env in living]
+    return sorted(made, key=lambda p: p.order)
 
 
 async def bare(lab: Lab, wanted: list[Program], http: httpx.AsyncClient) -> float:
@@ -100,7 +99,7 @@ async def measure(groups: int, hosts: int, hung: int) -> tuple[float, float, int
             ours = await rolled_out(lab, groups)
             client = await lab.client()
             views = await client.groups()
-            wanted = programs(views)
+            wanted = programs(lab.watch.see())
             await asyncio.gather(*(client.delete(g.name) for g in views))
             await asyncio.gather(*(lab.until_gone(g.name, PATIENCE_S) for g in views))
             await lab.stop_backend()
