@@ -167,7 +167,8 @@ async def test_a_canary_tries_every_pair_and_names_what_health_pages_hide(lab: L
     pairs = {(p.prefill, p.decode): p for p in group.canary.pairs}
     prefills, decodes = (sorted(m.id for m in members(group, r)) for r in ("prefill", "decode"))
     assert sorted(pairs) == [(p, d) for p in prefills for d in decodes]
-    assert all(p.verdict in ("ok", "slow") and p.moved for p in pairs.values())
+    assert all(p.verdict in ("ok", "slow") and p.moved is not False for p in pairs.values())
+    assert any(p.moved for p in pairs.values())  # a page that comes late shows nothing
     assert group.canary.router.verdict == "ok"
     first, _ = members(group, "prefill")
     cut, _ = members(group, "decode")
@@ -253,4 +254,4 @@ async def test_pairs_of_every_protocol_are_tried(
     assert run.router is not None
     assert run.router.verdict == "ok"
     if engine == "vllm":
-        assert all(p.moved for p in run.pairs)
+        assert all(p.moved is not False for p in run.pairs)
