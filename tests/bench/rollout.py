@@ -12,9 +12,10 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,8 +54,16 @@ def programs(found: Iterable[Found]) -> list[Program]:
     """What runs on the hosts, members before routers, as it was asked for: routers rewrite what
     `/proc` shows of their words."""
     living = [(f, launch_of(f.alive[-1][1])[1]) for f in found if f.alive]
-    made = [Program(f.role == "router", list(f.told), env, f"{f.url}/health") for f, env in living]
+    made = [
+        Program(f.role == "router", _found(f.told), env, f"{f.url}/health") for f, env in living
+    ]
     return sorted(made, key=lambda p: p.order)
+
+
+def _found(told: Sequence[str]) -> list[str]:
+    """A command with its program where this Python's own are, if it is one of them."""
+    here = Path(sys.executable).with_name(told[0])
+    return [str(here) if here.exists() else told[0], *told[1:]]
 
 
 async def bare(lab: Lab, wanted: list[Program], http: httpx.AsyncClient) -> float:
