@@ -31,8 +31,9 @@ class Rule:
     what follows is no failure.
 
     `symptom`: a fatal line whose cause stands elsewhere, in this log or in a peer's; it yields to
-    any cause. `ends` is false where the program lives on and requests fail. `band` is the port
-    band that is meant when the line names no port. `sample` is a real line, from `source`.
+    any cause. `alone`: one that is the cause only where the log tells of no other error, known or
+    not. `ends` is false where the program lives on and requests fail. `band` is the port band that
+    is meant when the line names no port. `sample` is a real line, from `source`.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Rule:
     pattern: str = ""
     remedy: Words = SILENCE
     symptom: bool = False
+    alone: bool = False
     ends: bool = True
     span: int = 0
     band: str = ""

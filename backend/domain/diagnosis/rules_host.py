@@ -301,5 +301,28 @@ HOST: tuple[Rule, ...] = (
         ),
         source="LMCache/LMCache#4759",
     ),
+    Rule(
+        id="program.core_gone",
+        severity="fatal",
+        needles=("died unexpectedly, shutting down client",),
+        pattern=r"Engine core proc (?P<name>[\w.-]{1,60}) died unexpectedly",
+        symptom=True,
+        alone=True,
+        cause=both(
+            "The engine's core process ({name}) ended without an error of its own: something "
+            "outside killed it.",
+            "引擎核心进程（{name}）自身没有报错就结束了：它是被外部结束的。",
+        ),
+        remedy=both(
+            "Look for the kernel's memory killer (dmesg), a driver fault (Xid), or somebody's kill "
+            "-9; the member is started again by itself.",
+            "检查内核的内存回收（dmesg）、驱动故障（Xid）或他人的 kill -9；成员会自动重新启动。",
+        ),
+        sample=(
+            "ERROR 12-01 23:08:02 [core_client.py:564] Engine core proc EngineCore_DP0 died "
+            "unexpectedly, shutting down client."
+        ),
+        source="vLLM, a public report",
+    ),
 )
 """In the order of preference: of two rules that meet one line, the earlier is told."""

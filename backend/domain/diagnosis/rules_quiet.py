@@ -210,7 +210,6 @@ QUIET: tuple[Rule, ...] = (
             "WorkerProc initialization failed",
             "EngineCore hit an exception",
             "Worker failed with error",
-            "died unexpectedly",
             "Process EngineCore",
             "Exception in worker",
         ),

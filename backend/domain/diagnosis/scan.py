@@ -97,6 +97,8 @@ def _rank(finding: Finding, ended: bool | None) -> int:
         return 8
     if rule.severity == "warning":
         return 7
+    if rule.alone:
+        return 5
     if rule.symptom:
         return 1 if rule.ends and ended else 3
     return 2 if ended and not rule.ends else 0

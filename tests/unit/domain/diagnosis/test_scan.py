@@ -14,6 +14,7 @@ from backend.domain.diagnosis.text import MOST, TEXT_MOST, Log, bare, shown
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 HASH = "RuntimeError: NIXL compatibility hash mismatch. Local: a, Remote: b."
 TAIL = "RuntimeError: Engine core initialization failed. See root cause above."
+GONE = "ERROR [a.py:1] Engine core proc EngineCore died unexpectedly, shutting down client."
 PORT = "OSError: [Errno 98] Address already in use"
 LEASE = "Releasing expired KV blocks for request 1 which were retrieved by 0 decode worker(s)"
 
@@ -35,6 +36,10 @@ def first(text: str, ended: bool | None = None) -> str:
         (f"{PORT}\n{OOM}\n{TAIL}", True, "ports.http"),
         (TAIL, True, ""),
         (f"ValueError: this\n{TAIL}", True, "ValueError: this"),
+        (f"{GONE}\n    outputs = await engine_core.get_output_async()\n{TAIL}", True,
+         "program.core_gone"),
+        (f"ValueError: this\n{GONE}\n{TAIL}", True, "ValueError: this"),
+        (f"{GONE}\n{PORT}", True, "ports.http"),
         (f"WARNING 11-30 10:00:00 [a.py:1] error: not this\nValueError: this\n{LEASE}", None,
          "ValueError: this"),
         (f"ValueError: this\n{OOM}", None, "memory.cuda"),
