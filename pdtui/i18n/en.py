@@ -169,6 +169,7 @@ TEXT: dict[str, str] = {
     "detail.kind": "Kind",
     "detail.labels": "Labels",
     "detail.marks": "Marks",
+    "detail.actor": "By",
     "detail.membership": "Router updates",
     "detail.path": "Where",
     "detail.ports": "{first}-{last}, {used} used",

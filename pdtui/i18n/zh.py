@@ -167,6 +167,7 @@ TEXT: dict[str, str] = {
     "detail.kind": "种类",
     "detail.labels": "标签",
     "detail.marks": "标记",
+    "detail.actor": "操作者",
     "detail.membership": "Router 更新",
     "detail.path": "位置",
     "detail.ports": "{first}-{last}，已用 {used}",

@@ -113,7 +113,10 @@ def fit(spans: Sequence[Span], size: int, align: Align = "left", more: str = "â€
         length = cell_len(span.text)
         tone = span.tone
         if length > room:
-            out.append(Span(set_cell_size(span.text, room), tone))
+            cut = set_cell_size(span.text, room)
+            if cell_len(span.text[: len(cut)]) > room:  # half of a wide letter became a blank
+                return (*out, Span(cut[:-1], tone), Span(f"{more} ", tone))
+            out.append(Span(cut, tone))
             break
         out.append(span)
         room -= length

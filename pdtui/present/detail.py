@@ -143,7 +143,7 @@ def event(view: EventView) -> list[Line]:
         fact(tr("col.group"), view.group or NONE),
         fact(tr("col.member"), view.instance or NONE),
         fact(tr("col.host"), view.host or NONE),
-        fact(tr("col.actor"), view.actor),
+        fact(tr("detail.actor"), view.actor),
     ]
 
 

@@ -21,7 +21,7 @@ def columns() -> tuple[Column, ...]:
         Column("at", tr("col.time"), least=8, most=8),
         Column("level", tr("col.level"), least=7, most=9),
         Column("group", tr("col.group"), priority=1, least=8, most=24),
-        Column("instance", tr("col.member"), priority=3, least=10, most=36, shrink=True),
+        Column("instance", tr("col.member"), priority=3, least=20, most=36, shrink=True),
         Column("host", tr("col.host"), priority=4, least=6, most=20),
         Column("actor", tr("col.actor"), priority=5, least=6, most=12),
         Column("message", tr("col.message"), least=28, most=200, shrink=True, grow=True),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -17,6 +19,10 @@ from pdtui.widgets.paint import TONE_CLASSES, Toned
 
 LABEL = 18
 """Cells of a label column: what is wrapped beside one stays beside it."""
+_OPENING = "（《“‘【「([{'\""
+"""No line ends with these."""
+_CLOSING = "，。；：！？、）》”’】」…,.;:!?)]}'\""
+"""No line begins with these."""
 
 
 def wrap(line: Line, size: int) -> list[Line]:
@@ -47,14 +53,20 @@ def wrap(line: Line, size: int) -> list[Line]:
 
 
 def _words(text: str) -> list[str]:
+    """Pieces a line may end after: at blanks, and between the letters of Chinese."""
     out: list[str] = []
     word = ""
-    for char in text:
+    for char, after in zip_longest(text, text[1:], fillvalue=""):
         word += char
-        if char == " ":
+        if char == " " or (after and _may_end(char, after)):
             out.append(word)
             word = ""
     return [*out, word] if word else out
+
+
+def _may_end(char: str, after: str) -> bool:
+    wide = cell_len(char) == 2 or cell_len(after) == 2
+    return wide and char not in _OPENING and after not in _CLOSING and after != " "
 
 
 def _split(word: str, room: int) -> tuple[str, str]:

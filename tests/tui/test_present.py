@@ -15,7 +15,7 @@ from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.i18n.en import TEXT
 from pdtui.present import groups, members, plans
-from pdtui.present.cells import Line, plain
+from pdtui.present.cells import Line, Span, fit, plain
 from pdtui.present.numbers import age, chip, count, mib, runs, since
 from pdtui.present.status import ASCII, UNICODE, group_look, host_look, member_look
 from pdtui.state.query import parse, select
@@ -221,6 +221,28 @@ def test_wrapping_loses_nothing(size: int) -> None:
         from pdtui.present.cells import width
 
         assert all(width(p) <= size for p in pieces)
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "second"),
+    [
+        ("运行中的成员不会重启，请求", "运行中的成员不会重启，", "请求"),
+        ("运行中的成员不会重新启，请求", "运行中的成员不会重新", "启，请求"),
+        ("运行中的成员不会重新（请求）", "运行中的成员不会重新", "（请求）"),
+        ("运行中的成员 vllm-router 启动", "运行中的成员 ", "vllm-router 启动"),
+    ],
+)
+def test_chinese_begins_beside_its_label(said: str, first: str, second: str) -> None:
+    label = Span(f"{'重启':<16}")
+    pieces = wrap((label, Span(said)), 40)
+    assert [plain(p) for p in pieces] == [f"{label.text}{first}", " " * 13 + second]
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [(4, "机… "), (5, "机器…"), (6, "机器… "), (8, "机器北京")]
+)
+def test_a_cut_wide_letter_leaves_no_gap_before_the_mark(size: int, shown: str) -> None:
+    assert plain(fit((Span("机器北京"),), size)) == shown
 
 
 def test_every_text_that_is_asked_for_is_written() -> None:
