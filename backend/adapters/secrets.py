@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -61,8 +64,12 @@ def _variable(name: str) -> str:
 
 
 def _file(path: str) -> str:
-    with Path(path).expanduser().open("rb") as file:
-        raw = file.read(MOST_BYTES + 1)
+    # not waited for: a pipe that nobody writes to would hold the thread for ever
+    file = os.open(Path(path).expanduser(), os.O_RDONLY | os.O_NONBLOCK)
+    with open(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise ValueError("it is no regular file")
+        raw = opened.read(MOST_BYTES + 1)
     return _text(raw)
 
 
@@ -82,12 +89,18 @@ async def _command(argv: list[str]) -> str:
                 raw += more
             code = await process.wait() if len(raw) <= MOST_BYTES else 0
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await ended(process)
     if code:
         raise ValueError(f"it ended with exit code {code}")
     return _text(raw)
+
+
+async def ended(process: asyncio.subprocess.Process) -> None:
+    """End a program that leads its own process group, with all that it started, if it runs yet."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 def _text(raw: bytes) -> str:

@@ -18,7 +18,7 @@ from backend.domain.caches import CacheDocument, attached
 from backend.domain.deployment import Deployment
 from backend.domain.inherit import roles_of
 from backend.domain.mode import Catalogue
-from backend.domain.secrets import is_secret
+from backend.domain.secrets import HIDDEN, is_secret, masked
 from backend.domain.shell import join
 
 SHOWN = 12
@@ -178,13 +178,17 @@ def _structural(path: str) -> bool:
 
 def _lists(path: str, old: list[Any], new: list[Any]) -> Iterator[str]:
     before, after = [[json.dumps(v, sort_keys=True) for v in side] for side in (old, new)]
+    old, new = masked(old), masked(new)  # what follows a flag that tells a secret
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind == "equal":
             continue
         if kind == "replace" and b - a == d - c:
             for i, j in zip(range(a, b), range(c, d), strict=True):
-                yield from _differ(f"{path}[{j}]", old[i], new[j])
+                if old[i] == new[j]:
+                    yield f"{path}[{j}]: {HIDDEN} -> {HIDDEN}"
+                else:
+                    yield from _differ(f"{path}[{j}]", old[i], new[j])
             continue
         if b > a:
             yield f"{path}[{a}]: removed {' '.join(_show(path, v) for v in old[a:b])}"
@@ -203,5 +207,5 @@ def _show(path: str, value: Any) -> str:
         and value
         and all(isinstance(v, str) and "\0" not in v for v in value)
     ):
-        return join(value)
+        return join(masked(value))
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)

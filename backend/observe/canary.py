@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 
 from backend.adapters.http import HostHttp
+from backend.adapters.keys import Keys
 from backend.adapters.runtime import InstanceRuntime
 from backend.domain import canary
 from backend.domain.canary import Reply
@@ -100,7 +101,7 @@ class Canaries:
         self._tried: dict[str, frozenset[tuple[str, int]]] = {}
         self._seen: dict[str, frozenset[tuple[str, int]]] = {}
         self._runs: dict[str, asyncio.Task[CanaryView]] = {}
-        self._turn = 0
+        self._turn, self._keys = 0, Keys()
         self._task: asyncio.Task[None] | None = None
 
     def view(self, group: str) -> CanaryView | None:
@@ -335,7 +336,8 @@ class Canaries:
         if host is None:
             return Reply(problem=f"host {i.host} is gone")
         began = time.monotonic()
-        headers = {"x-request-id": f"canary-{nonce}"} if nonce else None
+        headers = {"x-request-id": f"canary-{nonce}"} if nonce else {}
+        headers |= await self._keys.headers((i, *self._store.of_group(i.group)))
         try:
             answer = await self._http.request(
                 host, method, url, json=body, headers=headers, timeout=self._pace.timeout_s

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import httpx
 
 from backend.adapters.http import HostHttp
+from backend.domain.api_keys import bearer, own_key
 from backend.domain.errors import PdError
 from backend.domain.group import Instance
 from backend.domain.host import Host
@@ -88,8 +89,9 @@ class RegistryWatch:
     async def call(self, host: Host, router: Instance, call: HttpCall) -> httpx.Response:
         """One call of the membership API. Raises PdError or httpx.HTTPError."""
         return await self._http.request(
-            host, call.method, router.url + call.path, json=call.json, timeout=CALL_TIMEOUT_S
-        )
+            host, call.method, router.url + call.path, json=call.json,
+            headers=bearer(own_key(router.launch)), timeout=CALL_TIMEOUT_S,
+        )  # fmt: skip
 
     def _router(self, group: str) -> tuple[Mode, Instance, Host] | None:
         g = self._store.groups.get(group)

@@ -6,6 +6,7 @@ import asyncio
 
 import httpx
 
+from backend.adapters.keys import Keys
 from backend.domain import acts
 from backend.domain.canary import served_by
 from backend.domain.errors import Conflict, RemoteFailed
@@ -152,6 +153,7 @@ async def _ask(w: World, router: Instance, host: Host, model: str) -> str:
             "POST",
             f"{router.url}/v1/completions",
             json=body,
+            headers=await Keys().headers((router, *w.store.of_group(router.group))),
             timeout=FIRST_REQUEST_TIMEOUT_S,
         )
     except httpx.HTTPError as error:

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from backend.adapters.secrets import ended
 from backend.domain.alerts import alerts
 from backend.domain.views import GroupView
 from backend.domain.watch_views import AlertView
@@ -109,7 +110,13 @@ class Alarm:
             self._look_again()
             self._wake.clear()
             while self._news:
-                await self._told(*self._news.popleft())
+                what, alert = self._news.popleft()
+                try:
+                    await self._told(what, alert)
+                except (
+                    Exception
+                ):  # no room to keep it, for one: the next ones are told all the same
+                    log.exception("the alert %s could not be told", alert.id)
             try:
                 async with asyncio.timeout(LOOK_S):
                     await self._wake.wait()
@@ -143,7 +150,7 @@ class Alarm:
 
     async def _call(self, what: str, alert: AlertView) -> None:
         body = {"what": what, **alert.model_dump(mode="json")}
-        env = {f"PDTUI_ALERT_{k.upper()}": str(v) for k, v in body.items()}
+        env = {f"PDTUI_ALERT_{k.upper()}": str(v).replace("\0", " ") for k, v in body.items()}
         async with self._slots:
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -164,9 +171,7 @@ class Alarm:
                 log.warning("the alert hook took over %.0f s and is ended", HOOK_TIMEOUT_S)
                 return
             finally:
-                if process.returncode is None:
-                    process.kill()
-                    await process.wait()
+                await ended(process)
             if process.returncode:
                 words = said.decode("utf-8", "replace").strip()[-200:]
                 log.warning("the alert hook ended with %d: %s", process.returncode, words)

@@ -17,6 +17,7 @@ import pytest
 
 from backend.domain.views import GroupView, MemberView
 from pdtui.cli.demo import chat
+from tests import planted
 from tests.live.lab import Lab, deployment, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
@@ -255,3 +256,15 @@ async def test_pairs_of_every_protocol_are_tried(
     assert run.router.verdict == "ok"
     if engine == "vllm":
         assert all(p.moved is not False for p in run.pairs)
+
+
+async def test_a_group_whose_members_ask_for_a_key_is_registered_and_tried(lab: Lab) -> None:
+    key = {"VLLM_API_KEY": "sk-of-members", "OPENAI_API_KEY": "sk-of-members"}
+    await lab.add_hosts()
+    await lab.asked(lambda c: c.apply(deployment(lab.model, env={**planted.ENV, **key})))
+    await lab.until("chat", serving(1, 1))
+    run = await lab.asked(lambda c: c.canary("chat"))
+    assert run.ok, run
+    assert [p.verdict for p in run.pairs] == ["ok"]
+    assert run.router is not None
+    assert run.router.verdict == "ok"

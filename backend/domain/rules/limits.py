@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from backend.domain.api_keys import KEY_FLAG
 from backend.domain.cache import attachment
 from backend.domain.deployment import KvCache
 from backend.domain.engine_args import normal, occurrences
@@ -17,8 +18,6 @@ from backend.domain.rules.subject import Subject
 from backend.domain.rules.words import finding
 
 LORA_FLAGS = ("--enable-lora", "--lora-modules", "--lora-paths")
-KEY_FLAG = "--api-key"
-"""The router has no key of its own to pass on, so members that ask for one answer nobody."""
 
 
 def lora(s: Subject) -> Iterator[Problem]:

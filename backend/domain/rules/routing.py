@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from backend.domain.api_keys import MEMBER_KEY
 from backend.domain.deployment import Deployment
 from backend.domain.engine_args import flatten, present
 from backend.domain.errors import Problem, Refused
@@ -20,8 +21,6 @@ from backend.domain.rules.words import finding
 PATH = "spec.roles.router.parameters"
 PER_ROLE_POLICIES = ("--prefill-policy", "--decode-policy")
 IGW = "--enable-igw"
-MEMBER_KEY = "VLLM_API_KEY"
-"""What makes a member ask for a key, beside the flag that a role may not write."""
 SENT_KEY = {"vllm-router": "OPENAI_API_KEY"}
 """Where each router has the one key from that it sends to every member; a client's own is dropped,
 and so is a key given with a member at its registration."""
