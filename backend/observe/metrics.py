@@ -141,8 +141,11 @@ class MetricsWatch:
         await asyncio.sleep(self._pace.every_s * (zlib.crc32(key.encode()) % 97) / 97)
         due = time.monotonic()
         while (instance := self._store.instances.get(key)) is not None:
-            await self.scrape(instance)
-            self._on_page(instance.group)
+            try:
+                await self.scrape(instance)
+                self._on_page(instance.group)
+            except Exception:  # the next page is read all the same
+                log.exception("the metrics page of %s could not be judged", key)
             due = max(due + self._pace.every_s, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
 
