@@ -72,6 +72,7 @@ def _misplaced(data: object) -> Iterator[Problem]:
         in_env = at[-2:-1] == ("env",)
         yield Problem(
             rule="structure.reference",
+            case="quoted" if in_env else "elsewhere",
             path=path_of(at),
             message=f"{reference} is a text here, so the engine would be given these very words."
             if in_env

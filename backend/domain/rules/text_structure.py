@@ -102,6 +102,17 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
         "zh": ("{role} 中写了 {flag}，但 router 不会转发密钥，会被自己的成员拒绝。",
                "请去掉，改为保护 router 的端点。"),
     },
+    "structure.reference:quoted": {
+        "en": ("{reference} is a text here, so the engine would be given these very words.",
+               "Take away the quotes around it."),
+        "zh": ("{reference} 在这里是一段文本，引擎会得到这些文字本身。", "请去掉它外面的引号。"),
+    },
+    "structure.reference:elsewhere": {
+        "en": ("{reference} stands where no reference is looked up; only values of env are.",
+               "Name a variable under env and give it the reference there, without quotes."),
+        "zh": ("{reference} 所在的位置不会查找引用；只有 env 中的值可以引用。",
+               "请在 env 下写一个变量，并在那里给出引用，不加引号。"),
+    },
     "structure.image_version:": {
         "en": ("the image {image} and the engine version {version} are both named, but the image "
                "already holds a version.",

@@ -9,6 +9,7 @@ import pytest
 from backend.domain.documents import parse_deployment
 from backend.domain.errors import Invalid
 from backend.domain.references import misplaced
+from backend.domain.rules.words import say
 
 REFERENCE = {"from_env": "HF_TOKEN"}
 
@@ -48,6 +49,10 @@ def test_where_it_is_not(data: dict[str, Any], path: str) -> None:
     assert [p.path for p in found] == [path]
     assert "from_" in found[0].message
     assert ("quotes" in found[0].remedy) == (path != "")
+    assert say(found[0], "en") == (found[0].message, found[0].remedy)
+    message, remedy = say(found[0], "zh")
+    assert found[0].values["reference"] in message
+    assert "引号" in remedy
 
 
 def test_a_document_that_holds_itself_comes_to_an_end() -> None:

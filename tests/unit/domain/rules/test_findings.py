@@ -19,9 +19,10 @@ FILE = Path(__file__).parents[3] / "data" / "findings.yaml"
 FINDINGS: list[dict[str, Any]] = yaml.load(FILE.read_text(encoding="utf-8"), yaml.CSafeLoader)  # noqa: TID251
 ELSEWHERE = {
     "structure.scale_role:router", "structure.scale_role:unknown", "structure.scale_count:",
-    "mode.version_range:range",
+    "mode.version_range:range", "structure.reference:quoted", "structure.reference:elsewhere",
 }  # fmt: skip
-"""Said of a scale, or of a range without a reason, which no built-in mode has."""
+"""Said of a scale, of a document that cannot be read, or of a range without a reason, which no
+built-in mode has."""
 
 
 def key(entry: dict[str, Any]) -> str:
