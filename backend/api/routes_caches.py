@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Response
 
-from backend.api.deps import Actor, Expected, TheBackend
+from backend.api.deps import Actor, Expected, TheBackend, Who
+from backend.api.masking import shown_to
 from backend.api.pages import Paged
 from backend.api.wire import Document
 from backend.domain.views import CacheChoice, CacheView
@@ -29,10 +30,10 @@ async def choices(
 
 
 @router.get("/{name}")
-async def get_cache(name: str, backend: TheBackend, response: Response) -> dict[str, Any]:
-    """The saved document."""
+async def get_cache(name: str, backend: TheBackend, who: Who, response: Response) -> dict[str, Any]:
+    """The saved document; a caller who may only read sees no secret of it."""
     response.headers["ETag"] = backend.caches.view(name).etag
-    return backend.caches.document(name)
+    return shown_to(who, backend.caches.document(name))
 
 
 @router.put("/{name}")

@@ -8,6 +8,7 @@ from backend.domain.caches import CacheDocument, parse_cache, users, why_not
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Conflict, Invalid, NotFound
 from backend.domain.precondition import WHATEVER, Expect, etag
+from backend.domain.secrets import masked
 from backend.domain.telling import said
 from backend.domain.views import CacheChoice, CacheView
 from backend.reconcile.reconciler import Reconciler
@@ -33,7 +34,7 @@ class Caches:
             etag=etag(cache),
             provider=cache.spec.provider,
             endpoint=cache.spec.endpoint or "",
-            settings=cache.spec.settings,
+            settings=masked(cache.spec.settings),
             used_by=tuple(users(name, self._deployments())),
         )
 

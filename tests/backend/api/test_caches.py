@@ -161,3 +161,14 @@ async def test_which_modes_fit_a_draft_and_what_its_version_is_worth(
     draft["spec"]["engine_version"] = "0.27.0+ours"
     found = {c["mode"]: c for c in (await http.post("/mode-choices", json=draft)).json()}
     assert found["vllm-nixl"]["warnings"] == []
+
+
+async def test_the_list_repeats_no_secret_and_the_document_is_as_it_was_saved(
+    http: httpx.AsyncClient,
+) -> None:
+    kept = cache(settings={"password": "sk-of-the-cache", "extra": {"a": 1}})
+    saved = await http.put("/caches/shared", json=kept)
+    listed = await http.get("/caches")
+    assert listed.json()[0]["settings"] == {"password": "********", "extra": {"a": 1}}
+    assert "sk-of" not in saved.text + listed.text
+    assert (await http.get("/caches/shared")).json() == kept
