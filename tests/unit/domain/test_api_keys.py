@@ -20,7 +20,7 @@ from backend.domain.revision import changes
 
 
 def member(*argv: str, **env: object) -> Instance:
-    launch = LaunchSpec(argv=("vllm", *argv), env=env, address="h", port=1)  # type: ignore[arg-type]
+    launch = LaunchSpec(argv=("vllm", *argv), env=env, address="h", port=1)
     return Instance(
         id="chat-prefill-1", group="chat", role="prefill", host="h", revision="r", address="h",
         bands=(), since=0.0, launch=launch,
