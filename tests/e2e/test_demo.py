@@ -57,6 +57,51 @@ def test_the_demo_is_driven_by_keys_alone(columns: int, rows: int) -> None:
     assert not _processes(hosts)
 
 
+@pytest.mark.needs("tmux")
+def test_an_edit_waits_for_the_restart_of_the_group() -> None:
+    """Write a parameter, save, read what changed, restart; only then a process has it."""
+    command = f"{sys.executable} -m pdtui demo"
+    with Terminal(command, 160, 50, _environment()) as terminal:
+        terminal.until("chat", "Running", "2:1", seconds=120)
+        terminal.press("Enter")
+        terminal.until("Endpoint", "2 of 2", "1 of 1")
+        terminal.press("E")
+        terminal.until("--max-model-len 32768", "Disaggregation")
+        terminal.press(*"jjjjjjjjjj")
+        terminal.when(lambda s: "--max-model-len" in _cursor_line(s), "the cursor on the argument")
+        terminal.press("Enter", *["BSpace"] * 5, *"16384", "Enter")
+        terminal.until("--max-model-len 16384")
+        terminal.press("W")
+        terminal.until("Save chat?", "16384")
+        terminal.press("Enter")
+        terminal.until("Config changed", "Endpoint")
+        assert not _running_with("16384")
+        terminal.press("c")
+        terminal.until("Saved, not running yet", "16384")
+        terminal.press("Escape")
+        terminal.until("Config changed", "Endpoint")
+        terminal.press("r")
+        terminal.until("Restart chat?")
+        terminal.press("Enter")
+        terminal.when(
+            lambda s: "Config changed" not in s and "● Running" in s and "2 of 2" in s,
+            "the group run with what was saved", seconds=120,
+        )  # fmt: skip
+        assert _running_with("16384")
+        assert not _running_with("32768")
+        terminal.press("q")
+        terminal.until("ended with 0", seconds=90)
+
+
+def _cursor_line(screen: str) -> str:
+    return next((line for line in screen.splitlines() if line.startswith("▌")), "")
+
+
+def _running_with(length: str) -> list[str]:
+    """Command lines of the demo's members that were started with this context length."""
+    return [c for c in _commands() if f"--max-model-len {length}" in c and "pdtui-demo-" in c]
+
+
 def _roots() -> set[str]:
     """Folders of demos that run now, read from the command lines of their processes."""
     return {m for line in _commands() for m in re.findall(r"/tmp/pdtui-demo-\w+", line)}
