@@ -11,6 +11,8 @@ Vendor = Literal["nvidia", "ascend"]
 Runtime = Literal["process", "docker", "podman"]
 
 NAME = re.compile(r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")
+UNSAFE = re.compile(r"^-|[\s\x00-\x1f\x7f'`\"$;&<>|(){}]")
+"""What OpenSSH takes in no host or user: `Match exec` and `ProxyCommand` hand it to a shell."""
 DEFAULT_PORTS = (40000, 40063)
 """Default service port range, inclusive: 64 ports, clear of the engines' own random windows."""
 
@@ -45,6 +47,13 @@ class Host(BaseModel):
     def _name_is_plain(cls, value: str) -> str:
         if not NAME.match(value):
             raise ValueError("must be lower-case letters, digits, dots and dashes")
+        return value
+
+    @field_validator("address", "user", "jump")
+    @classmethod
+    def _shell_leaves_it_alone(cls, value: str | None) -> str | None:
+        if value and UNSAFE.search(value):
+            raise ValueError("must not begin with a dash, nor hold spaces or shell characters")
         return value
 
     @field_validator("service_port_range")
