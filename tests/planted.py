@@ -78,7 +78,7 @@ class Search:
         if self.mark not in content or AUTHORED.search(str(path.relative_to(root.parent))):
             return
         private = not seen.st_mode & 0o077
-        if private and KEPT.search(str(path.relative_to(root.parent))):
+        if private and KEPT.search(str(path)):
             self.kept += 1
             return
         at = content.index(self.mark)

@@ -9,6 +9,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from backend.api.wire import API_VERSION, ErrorBody
 from backend.domain.documents import path_of
@@ -17,6 +18,7 @@ from backend.redaction import PROCESS
 
 log = logging.getLogger(__name__)
 
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -71,13 +73,23 @@ async def malformed(request: Request, error: Exception) -> Response:
     return problem_response(Invalid(*problems), request.url.path)
 
 
+def _methods_of(request: Request) -> str:
+    """What the address takes: each of its methods is a route of its own, and knows no other."""
+    asked = {"type": "http", "path": request.url.path, "root_path": "", "headers": []}
+    return ", ".join(
+        method
+        for method in METHODS
+        if any(r.matches({**asked, "method": method})[0] is Match.FULL for r in request.app.routes)
+    )
+
+
 async def unrouted(request: Request, error: Exception) -> Response:
     """An address or a method that is none of ours."""
     if not isinstance(error, HTTPException):
         raise error
     path, method = request.url.path, request.method
     if error.status_code == 405:
-        allowed = Headers(error.headers or {}).get("allow", "")
+        allowed = _methods_of(request) or Headers(error.headers or {}).get("allow", "")
         wrong = WrongMethod.of(
             "request.method",
             f"{path} does not take {method}; it takes {allowed or 'other methods'}.",

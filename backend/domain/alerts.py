@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from backend.domain.effect import BAD
-from backend.domain.views import GroupView, MemberView
+from backend.domain.views import EventView, GroupView, MemberView
 from backend.domain.watch_views import AlertView
 
 DISK_FULL = re.compile(
@@ -31,11 +31,25 @@ PLANNED = ("draining", "stopping")
 
 def alerts(group: GroupView, wedged: frozenset[str] = frozenset()) -> list[AlertView]:
     """Every alert of one group; `wedged` are instances killed because they answered no more."""
-    if group.deleting or group.paused or group.phase is not None:
-        return []  # what ends there ends because somebody said so
+    if _asked_to_end(group):
+        return []
     found = [a for m in group.members for a in _of_member(group, m, wedged)]
     found += _of_traffic(group)
     return found
+
+
+def brief(group: GroupView, event: EventView) -> AlertView | None:
+    """What a member's fault was that began with `event` and is over: it was started again at once,
+    so that no view ever showed it."""
+    if _asked_to_end(group) or event.kind not in DEAD:
+        return None
+    about = {"group": event.group, "instance": event.instance, "host": event.host}
+    return _alert("member_dead", event.message, **about)
+
+
+def _asked_to_end(group: GroupView) -> bool:
+    """Whether what ends there ends because somebody said so."""
+    return group.deleting or group.paused or group.phase is not None
 
 
 def _of_member(group: GroupView, m: MemberView, wedged: frozenset[str]) -> Iterator[AlertView]:

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from backend.adapters.secrets import ended
-from backend.domain.alerts import alerts
-from backend.domain.views import GroupView
+from backend.domain.alerts import DEAD, alerts, brief
+from backend.domain.views import EventView, GroupView
 from backend.domain.watch_views import AlertView
 from backend.store.clock import steady
 from backend.store.store import Store, Touched
@@ -53,6 +53,7 @@ class Alarm:
         self._clock = clock or steady()
         self._standing: dict[str, _Standing] = {}
         self._wedged: set[str] = set()
+        self._begun: dict[str, EventView] = {}
         self._news: deque[tuple[str, AlertView]] = deque(maxlen=MOST_WAITING)
         self._hooks: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(HOOKS_AT_ONCE)
@@ -80,6 +81,7 @@ class Alarm:
         now = self._clock()
         self._wedged -= {m.id for m in view.members if m.state == "ready"}
         found = {a.id: a for a in alerts(view, frozenset(self._wedged))}
+        self._pass_by(view, found, now)
         for key, alert in found.items():
             known = self._standing.get(key)
             since = known.view.since if known else now
@@ -97,6 +99,18 @@ class Alarm:
         mine = [s.view for s in self._standing.values() if s.view.group == view.name]
         return tuple(sorted(mine, key=lambda a: (a.since, a.id)))
 
+    def _pass_by(self, view: GroupView, found: dict[str, AlertView], now: float) -> None:
+        """Raise what began and was over before any view of the group was made."""
+        for event in [e for e in self._begun.values() if e.group == view.name]:
+            del self._begun[event.instance]
+            alert = brief(view, event)
+            if alert is None or alert.id in found or alert.id in self._standing:
+                continue
+            fresh = alert.model_copy(update={"since": now})
+            self._standing[alert.id] = _Standing(fresh, gone_since=now)
+            self._news.append(("raised", fresh))
+            self._wake.set()
+
     def _end(self, key: str) -> None:
         ended = self._standing.pop(key)
         self._news.append(("over", ended.view))
@@ -104,6 +118,9 @@ class Alarm:
 
     def _on_touched(self, touched: Touched) -> None:
         self._wedged |= {e.instance for e in touched.events if e.kind == "wedged"}
+        self._begun |= {e.instance: e for e in touched.events if e.kind in DEAD and e.instance}
+        for gone in [e for e in self._begun.values() if e.group not in self._store.groups]:
+            del self._begun[gone.instance]
 
     async def _tell(self) -> None:
         while True:

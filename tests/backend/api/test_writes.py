@@ -274,6 +274,12 @@ async def test_every_error_is_a_problem_document(
         assert answer.headers["allow"]
 
 
+async def test_a_wrong_method_is_told_every_right_one(bare: httpx.AsyncClient) -> None:
+    answer = await bare.request("OPTIONS", "/tokens")
+    assert answer.headers["allow"] == "GET, POST"
+    assert answer.json()["detail"].endswith("it takes GET, POST. See /v1/openapi.json.")
+
+
 async def test_lists_come_in_pages(bare: httpx.AsyncClient, backend: Backend) -> None:
     names = [f"g{n:02}" for n in range(7)]
     for name in names:

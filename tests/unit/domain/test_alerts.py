@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from backend.domain.alerts import alerts
-from backend.domain.views import GroupView, Mark, MemberView, PhaseView
+from backend.domain.alerts import alerts, brief
+from backend.domain.views import EventView, GroupView, Mark, MemberView, PhaseView
 from backend.domain.watch_views import CanaryView, EffectView
 
 
@@ -80,3 +80,24 @@ def test_what_somebody_ended_is_no_alert(more: dict[str, Any]) -> None:
 def test_a_healthy_group_has_none() -> None:
     views = (member(effect=effect("good", "moves")), member("draining"), member("starting"))
     assert alerts(group(*views, canary=CanaryView(at=1))) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "raised"),
+    [
+        ("exited", {}, True),
+        ("unreachable", {}, True),
+        ("ready", {}, False),
+        ("exited", {"paused": True}, False),
+    ],
+)
+def test_a_fault_that_was_over_before_anybody_looked_is_one_too(
+    kind: str, more: dict[str, Any], raised: bool
+) -> None:
+    event = EventView(
+        seq=1, at=1, kind=kind, group="chat", instance="chat-p1", host="h1", message="it ended"
+    )
+    alert = brief(group(member("ready"), **more), event)
+    assert (alert is not None) == raised
+    if alert is not None:
+        assert (alert.id, alert.text) == ("member_dead:chat-p1", "it ended")
