@@ -88,10 +88,9 @@ CHINESE = {
     "scale": "副本数",
     "restart": "重启整个组",
     "help": "按键",
-    "events": "端点已注册",
     "instances": "未就绪",
     "settings": "状态目录",
-    "save": "副本数",
+    "save": "保存",
 }
 """Views that are drawn in Chinese too, and words they must show."""
 
