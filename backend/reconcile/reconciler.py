@@ -93,7 +93,10 @@ class Reconciler:
         while True:
             self._sweep.clear()
             waiting = [i for i in self.world.store.intents.values() if i.kind == "release"]
-            await asyncio.gather(*(self._let_go(i) for i in waiting))
+            ends = await asyncio.gather(*map(self._let_go, waiting), return_exceptions=True)
+            for intent, end in zip(waiting, ends, strict=True):
+                if isinstance(end, Exception):  # the others are let go of all the same
+                    log.error("letting go of %s", intent.body["instance"], exc_info=end)
             left = any(i.kind == "release" for i in self.world.store.intents.values())
             try:
                 async with asyncio.timeout(JANITOR_S if left else None):
