@@ -145,11 +145,10 @@ ROUTER: tuple[Rule, ...] = (
             "2026-11-30 04:47:49 ERROR http_request{method=POST uri=/v1/completions "
             'version=HTTP/1.1 module="smg" request_id="cmpl-QSqNm0lTXCwSC3QlNKfdWEH1"}: '
             "smg::routers::http::pd_router: "
-            "/home/runner/work/sglang/sglang/src/routers/http/pd_router.rs:980: Prefill server "
-            "returned error status prefill_url=http://127.0.0.1:18022 status=500 Internal Server "
-            "Error"
+            "src/routers/http/pd_router.rs:980: Prefill server returned error status "
+            "prefill_url=http://127.0.0.1:18022 status=500 Internal Server Error"
         ),
-        source="sglang-router 0.3.2, run for this project",
+        source="sglang-router 0.3.2, run for this project; the folder it was built in left out",
     ),
     Rule(
         id="router.decode_error",
@@ -221,12 +220,12 @@ ROUTER: tuple[Rule, ...] = (
         ),
         sample=(
             "2026-11-30 04:48:23  WARN smg::workflow::event: "
-            "/home/runner/work/sglang/sglang/src/workflow/event.rs:233: Step failed "
+            "src/workflow/event.rs:233: Step failed "
             "instance_id=432ece8a-082d-4399-baef-13382d8f2b59 step_id=detect_connection_mode "
             'error="Step failed: detect_connection_mode - Both HTTP and gRPC health checks failed '
             'for http://127.0.0.1:18097: HTTP: Health check failed"'
         ),
-        source="sglang-router 0.3.2, run for this project",
+        source="sglang-router 0.3.2, run for this project; the folder it was built in left out",
     ),
     Rule(
         id="router.no_pair",
