@@ -122,14 +122,7 @@ class HealthWatch:
             before = self.probes(key)
             after = await self._probe(instance, before)
             self._probes[key] = after
-            turned = (before.healthy > 0) != (after.healthy > 0)
-            failing = (before.failed >= FAILED_PROBES) != (after.failed >= FAILED_PROBES)
-            if (
-                turned
-                or failing
-                or before.generation != after.generation
-                or instance.state == "draining"
-            ):
+            if _turned(before, after) or instance.state == "draining":
                 self._on_change(instance.group)
             await asyncio.sleep(self._pause(instance, time.monotonic() - began))
 
