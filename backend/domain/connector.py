@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from backend.domain.engine_args import json_value, present, without
 from backend.domain.errors import Refused
 from backend.domain.mode import ConnectorFlag, MemberName
 from backend.domain.template import compact
-
-Owner = Literal["none", "mode", "user"]
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,6 @@ from backend.domain.instance import PLAIN_ROLE
 CUSTOM = "custom"
 """The one mode that injects nothing; also the engine of one's own."""
 
-ROUTER_KEEPS = ("parameters", "executable", "placement", "accelerators", "extended_kv_cache")
-"""What a router never takes from the deployment: these describe engines."""
-
 
 @dataclass(frozen=True)
 class EffectiveRole:

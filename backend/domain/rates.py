@@ -61,12 +61,6 @@ def last(samples: Samples, key: str) -> float | None:
     return column[-1]
 
 
-def highest(samples: Samples, key: str) -> float | None:
-    """A gauge's largest value."""
-    column = [v for v in samples.column(key) or () if not math.isnan(v)]
-    return max(column) if column else None
-
-
 def mean(samples: Samples, histogram: str) -> float | None:
     """The mean of what a histogram took in meanwhile; None when that was nothing."""
     count = increase(samples, histogram + COUNT)

@@ -21,9 +21,6 @@ from backend.domain.mode import Catalogue
 from backend.domain.secrets import HIDDEN, is_secret, masked
 from backend.domain.shell import join
 
-SHOWN = 12
-"""Hex digits of a revision that people see."""
-
 _NOWHERE = {"replicas", "hosts", "placement"}
 _SHOWN_MODE = {
     "title", "summary", "versions", "preferred", "pairing", "metrics", "canary", "notes", "origin",

@@ -27,8 +27,6 @@ from backend.store.store import Store
 
 log = logging.getLogger(__name__)
 
-HostState = str
-
 
 @dataclass(frozen=True)
 class HostSight:
