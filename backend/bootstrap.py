@@ -112,7 +112,6 @@ def _wire(paths, settings, store, pool, http, catalogue) -> Backend:  # type: ig
     reconciler = Reconciler(world)
     bus = Bus()
     watching = Watching(
-        store,
         Effectiveness(store, world.metrics, catalogue, hooks.seen),
         Canaries(
             store, http, world.metrics, world.runtime, catalogue, hooks.seen, settings.canary_pace

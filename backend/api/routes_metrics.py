@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from backend.api.deps import TheBackend
 from backend.domain.watch_views import AlertView, CanaryView, GroupMetrics, MemberMetrics
+from backend.services.diagnosing import instance_of
 from backend.services.own_metrics import page
 
 router = APIRouter(tags=["watching"])
@@ -31,7 +32,7 @@ async def of_member(
     instance: str, backend: TheBackend, window: Window = 900, points: Points = 120
 ) -> MemberMetrics:
     """The figures of one member or router, and the newest value of every series."""
-    found = backend.watching.instance(instance)
+    found = instance_of(backend.world, instance)
     return backend.watching.effectiveness.member(found, window, points, raw=True)
 
 

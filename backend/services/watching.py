@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from backend.domain.errors import NotFound
-from backend.domain.group import Instance
 from backend.domain.views import GroupView
 from backend.domain.watch_views import AlertView, CanaryView
 from backend.domain.watched import dressed
 from backend.observe.canary import Canaries
 from backend.observe.effectiveness import Effectiveness
 from backend.services.alarm import Alarm
-from backend.store.store import Store
 
 
 class Watching:
     """The watches' findings, by group."""
 
-    def __init__(
-        self, store: Store, effectiveness: Effectiveness, canaries: Canaries, alarm: Alarm
-    ) -> None:
-        self._store = store
+    def __init__(self, effectiveness: Effectiveness, canaries: Canaries, alarm: Alarm) -> None:
         self.effectiveness, self.canaries, self.alarm = effectiveness, canaries, alarm
 
     def start(self) -> None:
@@ -31,18 +25,6 @@ class Watching:
         """End both."""
         await self.canaries.close()
         await self.alarm.close()
-
-    def instance(self, key: str) -> Instance:
-        """The instance of that id. Raises NotFound."""
-        found = self._store.instances.get(key)
-        if found is None:
-            raise NotFound.of(
-                "instance.unknown",
-                f"there is no instance {key!r}.",
-                values={"instance": key},
-                remedy="List them with `pdtui get NAME`.",
-            )
-        return found
 
     def dress(self, view: GroupView) -> GroupView:
         """The view with what is known of its traffic, and the alerts that stand."""
