@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from backend.domain.bands import resolve
 from backend.domain.cache import CacheService
 from backend.domain.deployment import Deployment, HostSelector, Metadata
 from backend.domain.documents import explain
@@ -68,13 +69,14 @@ class CacheDocument(BaseModel):
         """The service's name."""
         return self.metadata.name
 
-    def service(self) -> CacheService:
-        """The service as members attach to it."""
+    def service(self, own: str = "") -> CacheService:
+        """The service as members attach to it; `own` is the member's address, for an endpoint that
+        names no host."""
         found = _ENDPOINT.match(self.spec.endpoint or "")
         return CacheService(
             name=self.name,
             provider=self.spec.provider,
-            host=found["host"] if found else "",
+            host=(found["host"] or own) if found else "",
             port=int(found["port"]) if found else 0,
             settings=self.spec.settings,
         )
@@ -103,6 +105,14 @@ def used_by(deployment: Deployment) -> frozenset[str]:
     """Names of the cache services that some role of a deployment attaches to."""
     wanted = (r.extended_kv_cache for r in roles_of(deployment.spec))
     return frozenset(c.service for c in wanted if c.kind == "service" and c.service)
+
+
+def service_of(
+    deployment: Deployment, role: str, caches: Mapping[str, CacheDocument]
+) -> CacheDocument | None:
+    """The one of `caches` that a role attaches to; None where it attaches to none of them."""
+    wanted = resolve(deployment.spec, role).extended_kv_cache
+    return caches.get(wanted.service or "") if wanted.kind == "service" else None
 
 
 def attached(

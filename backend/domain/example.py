@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backend.domain.bands import demand, resolve
-from backend.domain.cache import CacheService
+from backend.domain.caches import CacheDocument, service_of
 from backend.domain.deployment import Deployment
 from backend.domain.host import Host, HostFacts
 from backend.domain.inherit import roles_of
@@ -43,7 +43,7 @@ def launches(
     catalogue: Catalogue,
     document: Deployment,
     spots: Sequence[Spot],
-    services: Mapping[str, CacheService],
+    caches: Mapping[str, CacheDocument],
 ) -> dict[str, tuple[str, LaunchSpec]]:
     """Host and launch of one instance of each role, as if each were the first on its host.
 
@@ -62,7 +62,8 @@ def launches(
         if role == "router":
             launch = render_router(mode, catalogue, document, where, peers)
         else:
-            service = _service(document, role, where, services)
+            cache = service_of(document, role, caches)
+            service = cache.service(where.address) if cache is not None else None
             launch = render_member(
                 mode, catalogue, document, role, where, siblings, service=service
             )
@@ -115,13 +116,3 @@ def _place(
         accelerator_memory_mib=min((a.memory_mib for a in chips), default=0),
         vendor=chips[0].vendor if chips else bare.vendor,
     )
-
-
-def _service(
-    document: Deployment, role: str, where: Place, services: Mapping[str, CacheService]
-) -> CacheService | None:
-    wanted = resolve(document.spec, role).extended_kv_cache
-    found = services.get(wanted.service or "") if wanted.kind == "service" else None
-    if found is not None and found.port and not found.host:
-        return found.model_copy(update={"host": where.address})
-    return found

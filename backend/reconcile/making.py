@@ -6,8 +6,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 
 from backend.domain.bands import resolve
-from backend.domain.cache import CacheService
-from backend.domain.caches import CacheDocument
+from backend.domain.caches import CacheDocument, service_of
 from backend.domain.deployment import Deployment
 from backend.domain.engine_args import flatten, value
 from backend.domain.errors import Refused
@@ -76,7 +75,8 @@ def member(
     )
     widths = {r.name: r.width for r in roles_of(document.spec)}
     siblings = Siblings(variant=chosen.layout if chosen else None, accelerators=widths)
-    service = _service(document, seat, services)
+    cache = service_of(document, seat.role, services)
+    service = cache.service(seat.address) if cache is not None else None
     launch = render_member(mode, catalogue, document, seat.role, where, siblings, service=service)
     return Instance(
         id=key,
@@ -134,20 +134,6 @@ def told_of(mode: Mode | None, chosen: Chosen | None) -> Said:
     if chosen.proven:
         return said("formed.layout", variant=str(variant), layout=chosen.layout)
     return said("formed.any_layout", variant=str(variant))
-
-
-def _service(
-    document: Deployment, seat: Seat, services: Mapping[str, CacheDocument]
-) -> CacheService | None:
-    """The cache service the seat's role attaches to; one without a host is on the member's own."""
-    wanted = resolve(document.spec, seat.role).extended_kv_cache
-    found = services.get(wanted.service or "") if wanted.kind == "service" else None
-    if found is None:
-        return None
-    service = found.service()
-    if service.port and not service.host:
-        return service.model_copy(update={"host": seat.address})
-    return service
 
 
 def _check_files(mode: Mode | None, role: str, host: Host, facts: HostFacts) -> None:

@@ -9,7 +9,7 @@ from backend.adapters.http import HostHttp
 from backend.adapters.models import ModelReader
 from backend.adapters.runtime import InstanceRuntime
 from backend.domain.bands import demand, resolve
-from backend.domain.caches import CacheDocument
+from backend.domain.caches import CacheDocument, service_of
 from backend.domain.decide import Timers
 from backend.domain.deployment import Deployment
 from backend.domain.group import Group
@@ -129,8 +129,7 @@ class World:
         self, need: Need, document: Deployment, services: Mapping[str, CacheDocument]
     ) -> Need:
         """The need kept to the hosts that reach the cache service its role attaches to."""
-        cache = resolve(document.spec, need.role).extended_kv_cache
-        service = services.get(cache.service or "") if cache.kind == "service" else None
+        service = service_of(document, need.role, services)
         if service is None or service.spec.hosts is None:
             return need
         reach = (n for n, h in self.store.hosts.items() if selects(service.spec.hosts, n, h.labels))

@@ -25,11 +25,10 @@ class Rendering:
         """One view a role. Raises Refused for what cannot be rendered."""
         world = self._world
         catalogue = world.catalogue()
-        services = {n: c.service() for n, c in world.store.caches.items()}
         mode = catalogue.mode_of(document.spec)
         spots = [self._spot(name, mode.network if mode else "none") for name in world.store.hosts]
         spots.sort(key=lambda s: (s.facts is None, s.host.name))
-        return views(launches(catalogue, document, spots, services))
+        return views(launches(catalogue, document, spots, world.store.caches))
 
     def _spot(self, name: str, network: str) -> Spot:
         world = self._world
