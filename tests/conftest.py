@@ -14,8 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests import planted
+
+settings.register_profile("untimed", deadline=None)  # a slow machine is no wrong answer
+settings.load_profile("untimed")
 
 XDG = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 KEPT = {"PDTUI_CI", planted.REPORT}
