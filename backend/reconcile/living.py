@@ -29,19 +29,18 @@ async def start(w: World, key: str) -> None:
     """
     instance = w.store.instances[key]
     host = w.store.hosts[instance.host]
-    launch, snapshot = instance.launch, instance.snapshot
+    launch, snapshot = instance.launch, instance.snapshot or ()
     if instance.role == "router":
         launch, snapshot = _router_launch(w, instance)
-    at = {"id": key, "host": host.name}
     async with w.store.lock(instance.group), w.store.write() as tx:
-        instance = w.store.instances[key]
+        instance = w.store.instances[key].model_copy(update={"launch": launch})
+        intent = _start_of(instance)
         if instance.role == "router":
-            asked = f"start:{key}:{instance.generation}"
-            instance = acts.router_started(instance, asked in w.store.intents, snapshot or ())
-            if asked != f"start:{key}:{instance.generation}":
+            asked = intent.key
+            instance = acts.router_started(instance, asked in w.store.intents, snapshot)
+            intent = _start_of(instance)
+            if intent.key != asked:
                 tx.close_intent(asked)
-        instance = instance.model_copy(update={"launch": launch})
-        intent = Intent(f"start:{key}:{instance.generation}", "start", instance.group, at)
         tx.open_intent(intent)
         tx.put_instance(instance)
     crash.reached(f"intent:{intent.key}")
@@ -82,6 +81,13 @@ async def start(w: World, key: str) -> None:
             )
     if fresh is None:
         w.release()
+
+
+def _start_of(instance: Instance) -> Intent:
+    """The intent to start an instance's present generation."""
+    key = f"start:{instance.id}:{instance.generation}"
+    at = {"id": instance.id, "host": instance.host}
+    return Intent(key, "start", instance.group, at)
 
 
 def because(note: str) -> Said:
