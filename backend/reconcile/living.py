@@ -14,6 +14,7 @@ from backend.domain.render import Place, program_of, render_router
 from backend.domain.telling import Said, plainly, said
 from backend.domain.worker_calls import Peer
 from backend.reconcile import crash
+from backend.reconcile.reserving import release
 from backend.reconcile.world import World, instance_dir
 from backend.store.store import Intent
 
@@ -62,8 +63,7 @@ async def start(w: World, key: str) -> None:
         tx.close_intent(intent.key)
         fresh = w.store.instances.get(key)
         if fresh is None:  # fenced while its host was being asked: the janitor ends it
-            body = {"host": host.name, "instance": key}
-            tx.open_intent(Intent(f"release:{key}", "release", instance.group, body))
+            release(tx, instance.group, [{"host": host.name, "instance": key}])
         row = fresh and acts.started(fresh, instance.generation, status, w.clock())
         if row is not None:
             tx.put_instance(row)

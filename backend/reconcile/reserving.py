@@ -7,8 +7,9 @@ are placed side by side, and a host that hangs holds up only those that are to r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from backend.adapters.process import ClaimOrder
 from backend.domain.errors import Conflict, Refused
@@ -128,7 +129,7 @@ async def insert(
         if key in w.store.intents:
             async with w.store.write() as tx:
                 tx.close_intent(key)
-                _release(tx, group, wanted)
+                release(tx, group, wanted)
             w.release()
         raise
     if not kept:
@@ -153,11 +154,13 @@ async def _settle(
                 for member in members:
                     tx.put_instance(member)
             else:
-                _release(tx, group, wanted)
+                release(tx, group, wanted)
     return kept
 
 
-def _release(tx: Transaction, group: str, places: Sequence[dict[str, str]]) -> None:
+def release(tx: Transaction, group: str, places: Iterable[Mapping[str, Any]]) -> None:
+    """Have the janitor end what is left at these places (`host`, `instance`) and let their claims
+    go; the caller wakes it when this is stored."""
     for at in places:
         tx.open_intent(Intent(f"release:{at['instance']}", "release", group, dict(at)))
 
@@ -185,7 +188,7 @@ async def recover(w: World) -> None:
         lost = [p for p in intent.body["places"] if p["instance"] not in w.store.instances]
         async with w.store.write() as tx:
             tx.close_intent(intent.key)
-            _release(tx, intent.group, lost)
+            release(tx, intent.group, lost)
     for intent in [i for i in w.store.intents.values() if i.kind == "start"]:
         instance = w.store.instances.get(intent.body["id"])
         if instance is not None and instance.state == "pending":
@@ -194,4 +197,4 @@ async def recover(w: World) -> None:
             tx.close_intent(intent.key)
             if instance is None and "host" in intent.body:
                 at = {"host": intent.body["host"], "instance": intent.body["id"]}
-                _release(tx, intent.group, [at])
+                release(tx, intent.group, [at])

@@ -15,7 +15,7 @@ from backend.domain.group import Instance
 from backend.domain.telling import said
 from backend.domain.views import AdoptableView, AdoptionResult
 from backend.reconcile.reconciler import Reconciler
-from backend.store.store import Intent
+from backend.reconcile.reserving import release
 
 
 class Adoption:
@@ -136,8 +136,7 @@ class Adoption:
                 )
             for left in ended:
                 body = {"host": left.host, "instance": left.instance}
-                key, group_name = f"release:{left.instance}", adoption.group_of(left)
-                tx.open_intent(Intent(key, "release", group_name, body))
+                release(tx, adoption.group_of(left), [body])
         self._world.release()
 
     async def _look(self) -> tuple[list[Left], dict[str, str]]:

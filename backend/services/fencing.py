@@ -8,8 +8,9 @@ from typing import Any
 from backend.domain import acts
 from backend.domain.group import Instance
 from backend.domain.telling import said
+from backend.reconcile.reserving import release
 from backend.reconcile.world import World
-from backend.store.store import Intent, Transaction
+from backend.store.store import Transaction
 
 
 def fence(w: World, tx: Transaction, instances: Iterable[Instance], actor: str) -> None:
@@ -23,7 +24,7 @@ def fence(w: World, tx: Transaction, instances: Iterable[Instance], actor: str) 
         body: dict[str, Any] = {"host": i.host, "instance": i.id}
         if i.role == "router":  # it may live and send to where its members are or were
             body["haunted"] = [*i.haunted, *acts.haunts(w.store.of_group(i.group))]
-        tx.open_intent(Intent(f"release:{i.id}", "release", i.group, body))
+        release(tx, i.group, [body])
         tx.drop_instance(i)
         tx.tell(
             "fenced",
