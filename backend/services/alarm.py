@@ -84,12 +84,11 @@ class Alarm:
         self._pass_by(view, found, now)
         for key, alert in found.items():
             known = self._standing.get(key)
-            since = known.view.since if known else now
-            fresh = alert.model_copy(update={"since": since})
-            self._standing[key] = _Standing(fresh)
             if known is None:
-                self._news.append(("raised", fresh))
-                self._wake.set()
+                self._raise(alert, now)
+            else:
+                same = alert.model_copy(update={"since": known.view.since})
+                self._standing[key] = _Standing(same)
         for key, known in list(self._standing.items()):
             if known.view.group != view.name or key in found:
                 continue
@@ -104,16 +103,19 @@ class Alarm:
         for event in [e for e in self._begun.values() if e.group == view.name]:
             del self._begun[event.instance]
             alert = brief(view, event)
-            if alert is None or alert.id in found or alert.id in self._standing:
-                continue
-            fresh = alert.model_copy(update={"since": now})
-            self._standing[alert.id] = _Standing(fresh, gone_since=now)
-            self._news.append(("raised", fresh))
-            self._wake.set()
+            if alert is not None and alert.id not in found and alert.id not in self._standing:
+                self._raise(alert, now, gone_since=now)
+
+    def _raise(self, alert: AlertView, now: float, gone_since: float | None = None) -> None:
+        fresh = alert.model_copy(update={"since": now})
+        self._standing[alert.id] = _Standing(fresh, gone_since)
+        self._have_told("raised", fresh)
 
     def _end(self, key: str) -> None:
-        ended = self._standing.pop(key)
-        self._news.append(("over", ended.view))
+        self._have_told("over", self._standing.pop(key).view)
+
+    def _have_told(self, what: str, alert: AlertView) -> None:
+        self._news.append((what, alert))
         self._wake.set()
 
     def _on_touched(self, touched: Touched) -> None:
@@ -130,9 +132,7 @@ class Alarm:
                 what, alert = self._news.popleft()
                 try:
                     await self._told(what, alert)
-                except (
-                    Exception
-                ):  # no room to keep it, for one: the next ones are told all the same
+                except Exception:  # no room to keep it, for one: the next ones are told still
                     log.exception("the alert %s could not be told", alert.id)
             try:
                 async with asyncio.timeout(LOOK_S):
