@@ -58,7 +58,7 @@ def _of_member(group: GroupView, m: MemberView, wedged: frozenset[str]) -> Itera
     if m.state == "crash_loop":
         text = f"{m.id} ended {m.failures} times before it served; it is not started again{why}"
         yield _alert("crash_loop", text, **about)
-    elif m.state in DEAD and m.state not in PLANNED:
+    elif m.state in DEAD:
         yield _alert("member_dead", f"{m.id} {DEAD[m.state]}{why}", **about)
     if m.id in wedged and m.state != "ready":
         yield _alert("wedged", f"{m.id} answered no more and was killed{why}", **about)
