@@ -85,7 +85,7 @@ def effects_on(old: Group | None, new: Deployment, revision: str) -> tuple[Effec
     """What saving `new`, whose digest is `revision`, does to its group."""
     after = saved(old, new, revision, 0.0)
     if old is None:
-        return (Effect(id="stays_off" if new.spec.paused else "forms", values=_counts(after)),)
+        return (Effect(id="stays_off" if new.spec.paused else "forms", values=dict(after.applied)),)
     found: list[Effect] = []
     if after.stale and (old.revision != revision or not old.stale):
         found.append(Effect(id="restart_applies"))
@@ -106,7 +106,3 @@ def _scales(old: Group, after: Group) -> list[Effect]:
         if count > then:
             found.append(Effect(id="scale_waits", values={"role": role, "count": count}))
     return found
-
-
-def _counts(group: Group) -> dict[str, int]:
-    return dict(group.applied)

@@ -75,8 +75,7 @@ def plain(env: Mapping[str, str]) -> dict[str, Any]:
 
 def said(reference: str) -> str:
     """A reference on one line, as a form takes it: `{from_env: NAME}`."""
-    ((kind, what),) = json.loads(reference[1:]).items()
-    return written({kind: what})
+    return written(json.loads(reference[1:]))
 
 
 def written(value: Mapping[str, Any]) -> str:

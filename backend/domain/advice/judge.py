@@ -131,7 +131,7 @@ def _parameters(case: Case) -> Answer:
 
 def _prefill_share(case: Case) -> float | None:
     """The part of its time that a plain replica of the same size would spend on prefill."""
-    prefill = _ratio(case.traffic.prompt_tokens, case.rates.prefill)
+    prefill = case.prefill_s
     decode = _ratio(case.traffic.output_tokens, case.rates.decode)
     if prefill is None or decode is None or prefill + decode <= 0:
         return None
