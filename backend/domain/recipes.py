@@ -21,6 +21,13 @@ def pinned(group: Group) -> Catalogue | None:
     return _CACHE[key]
 
 
+def shown_mode(group: Group, catalogue: Catalogue) -> Mode | None:
+    """The mode that the running group was formed with, as the catalogue has it now: what is only
+    read of a recipe, and starts nothing, follows the catalogue at once."""
+    mode = pinned_mode(group)
+    return None if mode is None else catalogue.modes.get(mode.name, mode)
+
+
 def pinned_mode(group: Group) -> Mode | None:
     """The mode that the running group was formed with; None for a plain deployment."""
     catalogue = pinned(group)

@@ -25,8 +25,8 @@ from backend.domain.diagnosis.scan import diagnose
 from backend.domain.errors import Conflict, PdError, TimedOut
 from backend.domain.group import Group, Instance
 from backend.domain.metrics_recipe import CanaryRecipe
-from backend.domain.mode import Catalogue, Mode
-from backend.domain.recipes import pinned_mode
+from backend.domain.mode import Catalogue
+from backend.domain.recipes import shown_mode
 from backend.domain.watch_views import CanaryView, PairView
 from backend.domain.worker_calls import served_name
 from backend.observe.metrics import MetricsWatch
@@ -63,7 +63,6 @@ class _Group:
     """What a run works on."""
 
     row: Group
-    mode: Mode
     recipe: CanaryRecipe | None
     transfers: str | None
     members: Mapping[str, Instance]
@@ -193,16 +192,14 @@ class Canaries:
 
     def _group(self, name: str) -> _Group | None:
         group = self._store.groups.get(name)
-        mode = pinned_mode(group) if group is not None else None
+        mode = shown_mode(group, self._catalogue()) if group is not None else None
         if group is None or mode is None or group.formed is None:
             return None
-        fresh = self._catalogue().modes.get(mode.name, mode)
         ready = [i for i in self._store.of_group(name) if i.state == "ready" and not i.leaving]
         return _Group(
             row=group,
-            mode=mode,
-            recipe=fresh.canary,
-            transfers=fresh.metrics.transfers if fresh.metrics else None,
+            recipe=mode.canary,
+            transfers=mode.metrics.transfers if mode.metrics else None,
             members={i.id: i for i in ready if i.role in ("prefill", "decode")},
             router=next((i for i in ready if i.role == "router"), None),
             model=served_name(group.formed.document),

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from backend.domain import effect
 from backend.domain.effect import Side
 from backend.domain.figures import figures
-from backend.domain.group import Group, Instance
-from backend.domain.metrics_recipe import MetricsRecipe
+from backend.domain.group import Instance
 from backend.domain.mode import Catalogue
-from backend.domain.recipes import pinned_mode
+from backend.domain.recipes import shown_mode
 from backend.domain.watch_views import EffectView, GroupMetrics, MemberMetrics
 from backend.observe.metrics import MetricsWatch
 from backend.observe.ring import Ring
@@ -70,7 +69,8 @@ class Effectiveness:
         due = [
             m for m in members if m.id not in known.effects or self._stamps.get(m.id) != fresh[m.id]
         ]
-        judged = effect.effects(self._recipe(group), due, router, now, every)
+        mode = shown_mode(group, self._catalogue())
+        judged = effect.effects(mode.metrics if mode else None, due, router, now, every)
         found = {m.id: judged.get(m.id) or known.effects[m.id] for m in members}
         shown = {
             i.id: known.figures[i.id]
@@ -90,12 +90,6 @@ class Effectiveness:
         """Another one after each page and each failure to read one."""
         scraped = self._metrics.scraped(i.id)
         return (scraped.ring.added, scraped.problem) if scraped is not None else (0, "")
-
-    def _recipe(self, group: Group) -> MetricsRecipe | None:
-        """By the catalogue as it is now: what is only read follows it at once."""
-        mode = pinned_mode(group)
-        fresh = self._catalogue().modes.get(mode.name) if mode is not None else None
-        return fresh.metrics if fresh is not None else mode.metrics if mode is not None else None
 
     def _side(self, i: Instance) -> Side:
         scraped = self._metrics.scraped(i.id)
