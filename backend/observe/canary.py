@@ -24,6 +24,7 @@ from backend.domain.canary import Reply
 from backend.domain.diagnosis.scan import diagnose
 from backend.domain.errors import Conflict, PdError, TimedOut
 from backend.domain.group import Group, Instance
+from backend.domain.instance import MEMBER_ROLES
 from backend.domain.metrics_recipe import CanaryRecipe
 from backend.domain.mode import Catalogue
 from backend.domain.recipes import shown_mode
@@ -200,7 +201,7 @@ class Canaries:
             row=group,
             recipe=mode.canary,
             transfers=mode.metrics.transfers if mode.metrics else None,
-            members={i.id: i for i in ready if i.role in ("prefill", "decode")},
+            members={i.id: i for i in ready if i.role in MEMBER_ROLES},
             router=next((i for i in ready if i.role == "router"), None),
             model=served_name(group.formed.document),
         )

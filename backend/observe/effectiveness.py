@@ -9,6 +9,7 @@ from backend.domain import effect
 from backend.domain.effect import Side
 from backend.domain.figures import figures
 from backend.domain.group import Instance
+from backend.domain.instance import MEMBER_ROLES
 from backend.domain.mode import Catalogue
 from backend.domain.recipes import shown_mode
 from backend.domain.watch_views import EffectView, GroupMetrics, MemberMetrics
@@ -61,7 +62,7 @@ class Effectiveness:
         instances = self._store.of_group(name)
         sides = {i.id: self._side(i) for i in instances}
         router = next((sides[i.id] for i in instances if i.role == "router"), None)
-        members = [s for s in sides.values() if s.role in ("prefill", "decode")]
+        members = [s for s in sides.values() if s.role in MEMBER_ROLES]
         now, every = self._clock(), self._metrics.every_s
         known, stamps = self.known(name), {i.id: self._stamp(i) for i in instances}
         through = stamps.get(router.id) if router is not None else None

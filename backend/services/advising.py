@@ -12,6 +12,7 @@ from backend.domain.advice.judge import Case, advise
 from backend.domain.advice.kv import KvSize, Untold, kv_size
 from backend.domain.advice.model import Advice, Link, Size, Source, Traffic
 from backend.domain.deployment import Deployment
+from backend.domain.instance import MEMBER_ROLES
 from backend.domain.rules.sides import Side
 from backend.domain.rules.subject import Subject
 from backend.domain.views import GroupView, MemberView
@@ -102,7 +103,7 @@ def _link(world: World, members: Iterable[MemberView], given: Given) -> Link:
     """As given, else what transfers were measured to reach, else the slowest interface."""
     if given.link_gbit is not None:
         return Link(given.link_gbit * 1e9 / 8, "given")
-    engines = [m for m in members if m.role in ("prefill", "decode")]
+    engines = [m for m in members if m.role in MEMBER_ROLES]
     seen = measured.link(m.figures for m in engines)
     if seen.bytes_per_s is not None:
         return seen

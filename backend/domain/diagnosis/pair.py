@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from backend.domain.diagnosis.model import Diagnosis, Finding
 from backend.domain.diagnosis.places import Scene, target
 from backend.domain.diagnosis.table import BY_ID
+from backend.domain.instance import MEMBER_ROLES
 from backend.domain.words import Words, both
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
@@ -168,7 +169,7 @@ def _differences(
     here = told.get(diagnosis.name, {})
     out: dict[str, Words] = {}
     for other in found:
-        if other.role not in ("prefill", "decode") or other.role == diagnosis.role:
+        if other.role not in MEMBER_ROLES or other.role == diagnosis.role:
             continue
         for words in differences(here, told.get(other.name, {}), other.name):
             out.setdefault(words.en, words)
