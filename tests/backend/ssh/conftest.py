@@ -27,6 +27,7 @@ class Machine:
     shell: tuple[str, ...] = ("bash", "-c")
     sessions_cap: int = 1000
     open_sessions: int = 0
+    channels: set[asyncssh.SSHServerProcess[bytes]] = field(default_factory=set)
     most_sessions: int = 0
     granted_sessions: int = 0
     refused_sessions: int = 0
@@ -45,6 +46,12 @@ class Machine:
         """Listen on a free port of the loopback, the same one again after a stop."""
         machine = self
 
+        class Session(asyncssh.SSHServerProcess[bytes]):
+            def connection_lost(self, exc: Exception | None) -> None:
+                # Its program may take a moment longer to end: what the client can know of is over.
+                machine.channels.discard(self)
+                super().connection_lost(exc)
+
         class Server(asyncssh.SSHServer):
             def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
                 self.conn = conn
@@ -61,7 +68,7 @@ class Machine:
                     machine.refused_sessions += 1
                     raise asyncssh.ChannelOpenError(2, "open failed")
                 machine.granted_sessions += 1
-                return asyncssh.SSHServerProcess(machine._process, machine._sftp, 3, False)
+                return Session(machine._process, machine._sftp, 3, False)
 
             def auth_completed(self) -> None:
                 machine.logins += 1
@@ -102,13 +109,15 @@ class Machine:
 
     async def _process(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         self.open_sessions += 1
-        self.most_sessions = max(self.most_sessions, self.open_sessions)
+        self.channels.add(process)
+        self.most_sessions = max(self.most_sessions, len(self.channels))
         try:
             await self._serve(process)
         except (BrokenPipeError, ConnectionError):
             return
         finally:
             self.open_sessions -= 1
+            self.channels.discard(process)
             self.granted_sessions -= 1
 
     async def _serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
