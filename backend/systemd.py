@@ -26,7 +26,7 @@ class Notifier:
         self._address = env.pop("NOTIFY_SOCKET", "")
         usec, pid = env.pop("WATCHDOG_USEC", ""), env.pop("WATCHDOG_PID", "")
         ours = pid in ("", str(os.getpid()))
-        self.watchdog_s = int(usec) / 1e6 if self._address and ours and usec.isdigit() else 0.0
+        self.watchdog_s = int(usec) / 1e6 if self._address and ours and usec.isdecimal() else 0.0
         """Seconds without a sign of life after which we are restarted; 0 when nobody watches."""
 
     def tell(self, *lines: str) -> None:

@@ -19,7 +19,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 async def read_body(headers: Headers, receive: Receive) -> bytes:
     """The whole body. Raises TooLarge before more than `MOST_BYTES` are held."""
     declared = headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > MOST_BYTES:
+    if declared.isdecimal() and int(declared) > MOST_BYTES:
         raise _too_large(int(declared))
     chunks: list[bytes] = []
     size = 0

@@ -146,7 +146,7 @@ async def events(
     group: str | None = None,
 ) -> list[EventView]:
     """The newest history lines, oldest first; the next page are the ones before them."""
-    before = int(page.after) if page.after is not None and page.after.isdigit() else None
+    before = int(page.after) if page.after is not None and page.after.isdecimal() else None
     found = await backend.store.events(group, page.limit, before)
     if len(found) == page.limit and found[0].seq > 1:
         page.goes_on(str(found[0].seq))

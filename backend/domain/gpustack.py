@@ -302,7 +302,7 @@ def _degree(parameters: Sequence[str]) -> int:
             if found is None:
                 continue
             number = found[1] or (parameters[at + 1] if at + 1 < len(parameters) else "")
-            product *= int(number) if number.isdigit() and number != "0" else 1
+            product *= int(number) if number.isdecimal() and number != "0" else 1
             break
     return product
 

@@ -196,7 +196,7 @@ def _df(text: str) -> tuple[int, int] | None:
     """Total and free MiB from `df -Pk`."""
     for line in text.splitlines():
         words = line.split()
-        if len(words) >= 6 and words[1].isdigit() and words[3].isdigit():
+        if len(words) >= 6 and words[1].isdecimal() and words[3].isdecimal():
             return int(words[1]) >> 10, int(words[3]) >> 10
     return None
 
@@ -211,7 +211,7 @@ def limits(text: str) -> dict[str, int | None]:
             continue
         if match[2] == "unlimited":
             found[name] = None
-        elif match[2].isdigit():
+        elif match[2].isdecimal():
             found[name] = int(match[2]) >> 10 if name == "memlock" else int(match[2])
     return found
 
@@ -234,7 +234,7 @@ def rdma(text: str) -> tuple[Rdma, ...]:
     found = []
     for line in text.splitlines():
         fields = line.split("|")
-        if len(fields) == 4 and fields[1].isdigit():
+        if len(fields) == 4 and fields[1].isdecimal():
             state = fields[2].partition(":")[2].strip() or fields[2].strip()
             found.append(
                 Rdma(device=fields[0], port=int(fields[1]), state=state, interface=fields[3])
@@ -252,7 +252,7 @@ def marked(text: str) -> tuple[Marked, ...]:
     found = []
     for line in text.splitlines():
         fields = line.split("|", 2)
-        if len(fields) == 3 and fields[0].isdigit():
+        if len(fields) == 3 and fields[0].isdecimal():
             found.append(Marked(pid=int(fields[0]), instance=fields[1], name=fields[2]))
     return tuple(found)
 
@@ -275,7 +275,12 @@ def models(text: str) -> tuple[ModelCopy, ...]:
         fields = line.split("\t")
         if fields[1:] == ["-"]:
             found.append(ModelCopy(path=fields[0]))
-        elif len(fields) == 5 and fields[1] == "+" and fields[3].isdigit() and fields[4].isdigit():
+        elif (
+            len(fields) == 5
+            and fields[1] == "+"
+            and fields[3].isdecimal()
+            and fields[4].isdecimal()
+        ):
             found.append(
                 ModelCopy(
                     path=fields[0], there=True, digest=fields[2],

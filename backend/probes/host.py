@@ -144,7 +144,7 @@ def parse(stdout: str, fallback_address: str = "") -> HostFacts:
 def speeds(text: str) -> dict[str, int]:
     """Mbit/s by interface, of those whose driver tells it (a down link says -1, or nothing)."""
     rows = (line.split() for line in text.splitlines())
-    return {r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdigit() and int(r[1]) > 0}
+    return {r[0]: int(r[1]) for r in rows if len(r) == 2 and r[1].isdecimal() and int(r[1]) > 0}
 
 
 def by_sys(text: str) -> tuple[Interface, ...]:

@@ -81,7 +81,7 @@ def chips(table: str) -> list[Chip]:
             number, name, health = first
             chip = cells[0].split()
             usage = _USAGE.findall(" ".join(cells[bus + 1 :]))
-            at = int(chip[0]) if chip and chip[0].isdigit() else 0
+            at = int(chip[0]) if chip and chip[0].isdecimal() else 0
             memory = int(usage[-1][1]) if usage else 0
             found.append(Chip(number, at, name, health, cells[bus], memory))
             first = None
@@ -90,7 +90,7 @@ def chips(table: str) -> list[Chip]:
 
 def _opening(cells: list[str]) -> tuple[int, str, str] | None:
     """NPU number, name and health from a chip's first line; None where it is another line."""
-    if len(cells) >= 4 and cells[0].isdigit() and re.search("[A-Za-z]", cells[1]):
+    if len(cells) >= 4 and cells[0].isdecimal() and re.search("[A-Za-z]", cells[1]):
         joined, health = f"{cells[0]} {cells[1]}", cells[2]
     else:
         joined, health = cells[0], cells[1]
@@ -112,6 +112,11 @@ def logical_ids(mapping: str) -> dict[tuple[int, int], int]:
     found = {}
     for line in lines[lines.index(header) + 1 :]:
         words = line.split()
-        if len(words) > at and words[0].isdigit() and words[at].isdigit() and words[chip].isdigit():
+        if (
+            len(words) > at
+            and words[0].isdecimal()
+            and words[at].isdecimal()
+            and words[chip].isdecimal()
+        ):
             found[int(words[0]), int(words[chip])] = int(words[at])
     return found

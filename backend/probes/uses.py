@@ -45,7 +45,7 @@ def _read(text: str | None, index: dict[str, int]) -> tuple[Use, ...]:
         if len(fields) != 6 or fields[0].strip() not in index:
             continue
         key, pid, memory, user, instance, name = (f.strip() for f in fields)
-        if not (pid.isascii() and pid.isdigit()) or name.rsplit("/", 1)[-1] in _SHARING:
+        if not (pid.isascii() and pid.isdecimal()) or name.rsplit("/", 1)[-1] in _SHARING:
             continue
         use = Use(index=index[key], pid=int(pid[:12]), name=name.rsplit("/", 1)[-1][:80],
                   memory_mib=mib(memory), user=user, instance=instance)  # fmt: skip

@@ -57,7 +57,7 @@ def look(pid: int) -> Process | None:
 
 def every() -> dict[int, Process]:
     """All processes that can be seen, by pid."""
-    found = (look(int(p)) for p in os.listdir("/proc") if p.isdigit())
+    found = (look(int(p)) for p in os.listdir("/proc") if p.isdecimal())
     return {p.pid: p for p in found if p}
 
 

@@ -190,7 +190,7 @@ def ended(text: str) -> dict[str, Ended]:
     found = {}
     for line in text.splitlines():
         words = line.split()
-        if len(words) == 4 and words[2].lstrip("-").isdigit():
+        if len(words) == 4 and words[2].lstrip("-").isdecimal():
             found[words[0]] = Ended(
                 oom=words[1] == "true", exit_code=int(words[2]), running=words[3] == "true"
             )

@@ -117,6 +117,6 @@ def parse(text: str) -> Ending:
     return Ending(
         leader=bool(words.get("LED")),
         supervisor=bool(words.get("SUP")),
-        left=tuple(int(p) for p in words["LEFT"] if p.isdigit()),
-        exit_code=int(code[0]) if code and code[0].isdigit() else None,
+        left=tuple(int(p) for p in words["LEFT"] if p.isdecimal()),
+        exit_code=int(code[0]) if code and code[0].isdecimal() else None,
     )

@@ -106,11 +106,11 @@ class Picture:
 
 def numbers(text: str) -> tuple[int, ...]:
     """`1,2,3` as numbers; what is no number is left out."""
-    return tuple(int(n) for n in text.split(",") if n.isdigit())
+    return tuple(int(n) for n in text.split(",") if n.isdecimal())
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    return int(text) if text.isdecimal() else 0
 
 
 def parse(text: str) -> Picture:
@@ -123,7 +123,7 @@ def parse(text: str) -> Picture:
             picture.boot = rest.strip()
         elif tag == "G":
             name, _, generation = rest.partition("/g")
-            if generation.isdigit():
+            if generation.isdecimal():
                 _record(picture, name).generations.add(int(generation))
         elif tag == "F":
             _fact(picture, rest)
@@ -148,7 +148,7 @@ def _fact(picture: Picture, rest: str) -> None:
     if len(parts) == 2 and parts[1] == "claim":
         key, _, text = value.partition("=")
         _record(picture, parts[0]).claim[key] = text
-    elif len(parts) == 3 and parts[1][1:].isdigit():
+    elif len(parts) == 3 and parts[1][1:].isdecimal():
         record, generation = _record(picture, parts[0]), int(parts[1][1:])
         if parts[2] == "run":
             key, _, text = value.partition("=")

@@ -150,7 +150,7 @@ def port_range(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     first, _, last = text.partition("-")
-    if not (first.isdigit() and last.isdigit() and 1024 <= int(first) <= int(last) <= 65535):
+    if not (first.isdecimal() and last.isdecimal() and 1024 <= int(first) <= int(last) <= 65535):
         raise typer.BadParameter(
             f"{text!r} is no port range: write FIRST-LAST with 1024 <= FIRST <= LAST <= 65535, "
             "for example 40000-40063"

@@ -128,7 +128,7 @@ def scale(
 
 def _count(text: str) -> tuple[str, int]:
     role, sign, number = text.partition("=")
-    if not sign or not number.isdigit():
+    if not sign or not number.isdecimal():
         raise typer.BadParameter(f"{text!r}: write ROLE=N, for example prefill=3")
     return role, int(number)
 

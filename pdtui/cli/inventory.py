@@ -107,7 +107,7 @@ def _set(entry: dict[str, Any], field: str, text: str) -> None:
     if not text:
         into.pop(field, None)
     elif field == "service_port_range":
-        into[field] = [int(w) if w.isdigit() else w for w in text.split("-")]
+        into[field] = [int(w) if w.isdecimal() else w for w in text.split("-")]
     elif field == "identity_files":
         into[field] = [w.strip() for w in text.split(",")]
     elif text[0] in "{[":

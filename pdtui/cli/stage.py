@@ -121,7 +121,7 @@ class Stage:
         mark = f"PDTUI_SANDBOX={self._ready.get('run_id', '-')}".encode()
         found = []
         for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
+            if entry.name.isdecimal():
                 try:
                     environment = (entry / "environ").read_bytes()
                 except OSError:

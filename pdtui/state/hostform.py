@@ -51,5 +51,5 @@ def _read(name: str, text: str) -> Any:
         return {k: v for k, _, v in pairs} if all(e for _, e, _ in pairs) else text
     if name == "service_port_range":
         parts = text.split("-")
-        return [int(p) if p.strip().isdigit() else p for p in parts]
-    return int(text) if name == "port" and text.isdigit() else text
+        return [int(p) if p.strip().isdecimal() else p for p in parts]
+    return int(text) if name == "port" and text.isdecimal() else text

@@ -183,7 +183,7 @@ def _pin(pin: Any) -> str:
 
 def _read_pin(word: str) -> dict[str, Any]:
     host, colon, chips = word.partition(":")
-    found = [int(c) if c.isdigit() else c for c in chips.split(",") if c]
+    found = [int(c) if c.isdecimal() else c for c in chips.split(",") if c]
     return {"host": host} | ({"accelerators": found} if colon else {})
 
 

@@ -1,4 +1,4 @@
-"""Files and functions stay small enough to be read at once."""
+"""Files and functions stay small enough to be read at once; words that mislead stay out."""
 
 from __future__ import annotations
 
@@ -65,3 +65,9 @@ def test_a_long_function_is_found(kind: str) -> None:
     body = "\n".join("        x = 1" for _ in range(FUNCTION_LINES + 1))
     source = f'class C:\n    {kind} f(self):\n        """Doc."""\n{body}\n'
     assert list(functions(ast.parse(source))) == [("C.f", FUNCTION_LINES + 1)]
+
+
+def test_digits_are_those_that_make_a_number() -> None:
+    """str.isdigit holds for '²' too, which int() refuses; str.isdecimal is meant."""
+    product = [p for p in modules() if p.relative_to(ROOT).parts[0] in ("pdtui", "backend")]
+    assert [p for p in product if ".isdigit(" in p.read_text(encoding="utf-8")] == []

@@ -76,7 +76,7 @@ def placed(finding: Finding, scene: Scene) -> Finding:
 def target(finding: Finding, scene: Scene) -> Seat | None:
     """The other instance that a finding's address and port are, if they are one's."""
     port = finding.values.get("port", "")
-    if not port.isdigit():
+    if not port.isdecimal():
         return None
     found = scene.holder(
         int(port), finding.values.get("addr", "") or finding.values.get("host", "")
@@ -104,7 +104,7 @@ def _notes(finding: Finding, scene: Scene) -> Iterator[Words]:
 
 def _ports(finding: Finding) -> Iterable[int]:
     named = finding.values.get("port", "")
-    found = [named] if named.isdigit() else _PORT.findall(finding.text)
+    found = [named] if named.isdecimal() else _PORT.findall(finding.text)
     return dict.fromkeys(int(p) for p in found if 1024 <= int(p) <= 65535)
 
 
@@ -147,7 +147,7 @@ def _port(port: int, address: str, topic: str, scene: Scene) -> Iterator[Words]:
 
 def _address(address: str, scene: Scene) -> Iterator[Words]:
     known = scene.addresses.get(address)
-    if known is None and address[:1].isdigit() and not address.startswith("127."):
+    if known is None and address[:1].isdecimal() and not address.startswith("127."):
         bridge = address.startswith(_BRIDGES)
         yield both(
             "{address} is no address of any host of the inventory{bridge}.",

@@ -104,7 +104,7 @@ def read(env: Mapping[str, str], port: int) -> Switches:
         raise SwitchError(f"{path}: {e}") from e
     if not isinstance(data, dict):
         raise SwitchError(f"{path}: must hold an object")
-    switches.update({k: v for k, v in data.items() if not k.isdigit()})
+    switches.update({k: v for k, v in data.items() if not k.isdecimal()})
     switches.update(data.get(str(port), {}))
     switches.update(
         {

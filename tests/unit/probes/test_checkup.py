@@ -117,6 +117,12 @@ ALL = look(
 )  # fmt: skip
 
 
+def test_what_only_looks_like_a_digit_is_no_number() -> None:
+    """'²'.isdigit() holds, and int('²') does not."""
+    text = look(disk=f"{DF}writable".replace("1", "²"), limits=LIMITS.replace("6", "²"))
+    assert checkup.parse(text, 1.0, 2.0) is not None
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, len(ALL)), st.integers(0, len(ALL)), st.text(max_size=12))
 def test_a_damaged_answer_never_raises(start: int, end: int, put: str) -> None:
