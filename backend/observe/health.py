@@ -17,6 +17,7 @@ from backend.domain.errors import PdError
 from backend.domain.group import Instance
 from backend.domain.host import Host
 from backend.domain.transitions import FAILED_PROBES
+from backend.observe.tasks import Watchers
 from backend.store.clock import steady
 from backend.store.store import Store
 
@@ -89,7 +90,7 @@ class HealthWatch:
         self._clock = clock or steady()
         self._on_change = on_change
         self._pace = pace or HealthPace()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = Watchers("health", self._watch)
         self._probes: dict[str, Probes] = {}
 
     def probes(self, instance: str) -> Probes:
@@ -103,18 +104,12 @@ class HealthWatch:
             for i in self._store.instances.values()
             if i.state in ("starting", "ready", "unhealthy", "draining") and i.launch is not None
         }
-        for key in set(self._tasks) - living:
-            self._tasks.pop(key).cancel()
+        for key in self._tasks.sync(living):
             self._probes.pop(key, None)
-        for key in living - set(self._tasks):
-            self._tasks[key] = asyncio.create_task(self._watch(key), name=f"health {key}")
 
     async def close(self) -> None:
         """End every probing task."""
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        self._tasks.clear()
+        await self._tasks.close()
 
     async def _watch(self, key: str) -> None:
         began = time.monotonic()

@@ -23,6 +23,7 @@ from backend.domain.instance import ProcessStatus
 from backend.domain.picture import accelerator_views
 from backend.domain.precondition import etag
 from backend.domain.views import HostView
+from backend.observe.tasks import Watchers
 from backend.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class HostWatch:
     ) -> None:
         self._store, self._pool, self._runtime = store, pool, runtime
         self._on_change, self._pace, self._files = on_change, pace or Pace(), files
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = Watchers("host", self._watch)
         self._wake: dict[str, asyncio.Event] = {}
         self._looks: dict[str, asyncio.Task[None]] = {}
         self._looked: dict[str, float] = {}
@@ -89,14 +90,11 @@ class HostWatch:
 
     def sync(self) -> None:
         """Watch the hosts that are in the inventory now, and no others."""
-        for name in list(self._tasks):
-            if name not in self._store.hosts:
-                self._tasks.pop(name).cancel()
-                self._sights.pop(name, None)
         for name in self._store.hosts:
             if name not in self._tasks:
                 self._wake[name] = asyncio.Event()
-                self._tasks[name] = asyncio.create_task(self._watch(name), name=f"host {name}")
+        for name in self._tasks.sync(self._store.hosts.keys()):
+            self._sights.pop(name, None)
 
     def hint(self, host: str) -> None:
         """Look at the host now rather than at its next turn."""
@@ -165,11 +163,10 @@ class HostWatch:
 
     async def close(self) -> None:
         """End every watching task, and the looks under way."""
-        tasks = [*self._tasks.values(), *self._looks.values()]
-        for task in tasks:
+        await self._tasks.close()
+        for task in self._looks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._tasks.clear()
+        await asyncio.gather(*self._looks.values(), return_exceptions=True)
 
     async def _watch(self, name: str) -> None:
         while True:

@@ -18,6 +18,7 @@ from backend.domain.group import Instance
 from backend.domain.metrics_recipe import SeriesRecipe
 from backend.domain.pages import PageReader
 from backend.observe.ring import CAPACITY, Ring
+from backend.observe.tasks import Watchers
 from backend.store.clock import steady
 from backend.store.store import Store
 
@@ -62,7 +63,7 @@ class MetricsWatch:
         self._store, self._http, self._series = store, http, series
         self._on_page, self._pace = on_page, pace or MetricsPace()
         self._clock = clock or steady()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = Watchers("metrics", self._watch)
         self._scraped: dict[str, Scraped] = {}
 
     @property
@@ -81,20 +82,15 @@ class MetricsWatch:
     def sync(self) -> None:
         """Scrape the instances that have a page now; forget those that are gone."""
         wanted = {i.id for i in self._store.instances.values() if self._place(i) is not None}
-        for key in set(self._tasks) - wanted:
-            self._tasks.pop(key).cancel()
-        for key in set(self._scraped) - self._store.instances.keys():
+        for key in self._scraped.keys() - self._store.instances.keys():
             del self._scraped[key]
-        for key in wanted - set(self._tasks):
-            self._scraped.setdefault(key, Scraped(PageReader(self._series()), Ring(CAPACITY)))
-            self._tasks[key] = asyncio.create_task(self._watch(key), name=f"metrics {key}")
+        for key in wanted - self._scraped.keys():
+            self._scraped[key] = Scraped(PageReader(self._series()), Ring(CAPACITY))
+        self._tasks.sync(wanted)
 
     async def close(self) -> None:
         """End every scraping task."""
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        self._tasks.clear()
+        await self._tasks.close()
 
     async def scrape(self, instance: Instance) -> None:
         """Read one page now and keep it; why not, when it cannot be read."""

@@ -17,6 +17,7 @@ from backend.domain.mode import Mode
 from backend.domain.peers import Registry
 from backend.domain.recipes import pinned_mode
 from backend.domain.worker_calls import HttpCall, WorkerRow, list_call, parse_workers
+from backend.observe.tasks import Watchers
 from backend.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class RegistryWatch:
     ) -> None:
         self._store, self._http, self._on_change = store, http, on_change
         self._every = every_s
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = Watchers("registry", self._watch)
         self._read: dict[str, Registry] = {}
         self._rows: dict[str, tuple[WorkerRow, ...]] = {}
 
@@ -51,19 +52,13 @@ class RegistryWatch:
             for i in self._store.instances.values()
             if i.role == "router" and i.state == "ready"
         }
-        for name in set(self._tasks) - routers:
-            self._tasks.pop(name).cancel()
+        for name in self._tasks.sync(routers):
             self._read.pop(name, None)
             self._rows.pop(name, None)
-        for name in routers - set(self._tasks):
-            self._tasks[name] = asyncio.create_task(self._watch(name), name=f"registry {name}")
 
     async def close(self) -> None:
         """End every watching task."""
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        self._tasks.clear()
+        await self._tasks.close()
 
     async def read(self, group: str) -> None:
         """Read the registry now."""
