@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from backend.domain.bands import demand, resolve
 from backend.domain.caches import CacheDocument, service_of
 from backend.domain.deployment import Deployment
-from backend.domain.host import Host, HostFacts
+from backend.domain.host import DEFAULT_PORTS, Host, HostFacts
 from backend.domain.inherit import roles_of
 from backend.domain.instance import Band, LaunchSpec
 from backend.domain.mode import Catalogue, Mode
@@ -29,7 +29,7 @@ class Spot:
     host: Host
     facts: HostFacts | None = None
     address: str = ""
-    ports: tuple[int, int] = (40000, 40063)
+    ports: tuple[int, int] = DEFAULT_PORTS
     net_device: str = ""
 
 
@@ -85,7 +85,7 @@ def _place(
     wide = [s for s in fits if s.facts and len(s.facts.accelerators) >= resolved.width]
     spot = next(iter(wide or fits), None)
     name = spot.host.name if spot else NOWHERE
-    base = (spot.ports[0] if spot else 40000) + taken.get(name, 0)
+    base = (spot.ports if spot else DEFAULT_PORTS)[0] + taken.get(name, 0)
     bands: list[Band] = []
     for wanted in demand(mode, catalogue, document.spec, role):
         bands.append(Band(name=wanted.name, base=base, count=wanted.count))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backend.domain.deployment import HostSelector, Pin
-from backend.domain.host import Accelerator, Vendor
+from backend.domain.host import DEFAULT_PORTS, Accelerator, Vendor
 from backend.domain.instance import Band
 from backend.domain.ports import Demand, allocate, free_in
 
@@ -24,7 +24,7 @@ class Room:
     address: str
     accelerators: tuple[Accelerator, ...] = ()
     busy: Mapping[int, str] = field(default_factory=dict)
-    port_range: tuple[int, int] = (40000, 40063)
+    port_range: tuple[int, int] = DEFAULT_PORTS
     taken_ports: frozenset[int] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
     members: int = 0
