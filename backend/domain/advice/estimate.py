@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from backend.domain.rules.known import number_in
+
 PREFILL_SHARE = 0.5
 DECODE_SHARE = 0.6
 """The parts of a card's arithmetic and memory bandwidth that engines reach."""
@@ -100,8 +102,4 @@ def _attention(config: Mapping[str, Any], hidden: int, heads: int) -> int:
 
 
 def _int(config: Mapping[str, Any], *names: str) -> int:
-    for name in names:
-        found = config.get(name)
-        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
-            return found
-    return 0
+    return number_in(config, *names) or 0

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend.domain.rules.known import number_in
 from backend.domain.words import both
 
 WIDTHS: Mapping[str, float] = {
@@ -85,17 +86,17 @@ def kv_size(
     if config.get("kv_lora_rank"):
         return _latent(config, full or layers, kv_dtype, width, tensor)
     heads = _number(config, "num_attention_heads", "n_head", "num_heads")
-    kv_heads = _maybe(config, "num_key_value_heads", "num_kv_heads", "n_head_kv") or (
+    kv_heads = number_in(config, "num_key_value_heads", "num_kv_heads", "n_head_kv") or (
         1 if config.get("multi_query") else heads
     )
-    head = _maybe(config, "head_dim") or _number(config, "hidden_size", "n_embd") // heads
+    head = number_in(config, "head_dim") or _number(config, "hidden_size", "n_embd") // heads
     one = 2 * kv_heads * head * width
     plain = "gqa" if kv_heads < heads else "mha"
     return KvSize(
         kind="hybrid" if state or sliding else plain,
         per_token=full * one,
         windowed=sliding * one,
-        window=_maybe(config, "sliding_window", "attention_chunk_size") or 0,
+        window=number_in(config, "sliding_window", "attention_chunk_size") or 0,
         fixed=state * _state(config) if state else 0.0,
         copies=max(1, tensor // kv_heads),
     )
@@ -106,7 +107,7 @@ def _latent(
 ) -> KvSize:
     latent = _number(config, "kv_lora_rank") + _number(config, "qk_rope_head_dim")
     one = DS_MLA if kv_dtype == "fp8_ds_mla" else latent * width
-    if config.get("index_topk") and (index := _maybe(config, "index_head_dim")):
+    if config.get("index_topk") and (index := number_in(config, "index_head_dim")):
         one += index + INDEXER
     return KvSize(kind="mla", per_token=layers * one, copies=max(1, tensor))
 
@@ -145,15 +146,15 @@ def _layer_kinds(config: Mapping[str, Any], layers: int) -> Sequence[str]:
                 layers=layers,
             )
         return [str(k) for k in kinds]
-    every = _maybe(config, "full_attention_interval")
+    every = number_in(config, "full_attention_interval")
     if every:
         return ["full_attention" if (n + 1) % every == 0 else "mamba" for n in range(layers)]
-    period = _maybe(config, "attn_layer_period")
+    period = number_in(config, "attn_layer_period")
     if period:
         at = config.get("attn_layer_offset") or 0
         return ["full_attention" if n % period == at else "mamba" for n in range(layers)]
     if _windows(config):
-        pattern = _maybe(config, "sliding_window_pattern")
+        pattern = number_in(config, "sliding_window_pattern")
         if pattern:
             return [FULL[0] if (n + 1) % pattern == 0 else SLIDING[0] for n in range(layers)]
         return [SLIDING[0]] * layers
@@ -167,29 +168,21 @@ def _windows(config: Mapping[str, Any]) -> bool:
 def _state(config: Mapping[str, Any]) -> float:
     """Bytes of one layer's state: the recurrent matrices and the convolution's tail, in two-byte
     values. Raises Untold."""
-    heads = _maybe(config, "linear_num_value_heads", "mamba_num_heads")
+    heads = number_in(config, "linear_num_value_heads", "mamba_num_heads")
     if heads is None:
         raise Untold(
             "the size of the model's recurrent state is not told", "未说明模型循环状态的大小"
         )
-    key = _maybe(config, "linear_key_head_dim", "ssm_state_size", "mamba_d_state") or 0
-    value = _maybe(config, "linear_value_head_dim", "mamba_head_dim") or 0
-    keys = _maybe(config, "linear_num_key_heads") or 0
-    kernel = _maybe(config, "linear_conv_kernel_dim", "conv_kernel", "mamba_d_conv") or 1
+    key = number_in(config, "linear_key_head_dim", "ssm_state_size", "mamba_d_state") or 0
+    value = number_in(config, "linear_value_head_dim", "mamba_head_dim") or 0
+    keys = number_in(config, "linear_num_key_heads") or 0
+    kernel = number_in(config, "linear_conv_kernel_dim", "conv_kernel", "mamba_d_conv") or 1
     inner = heads * value + 2 * keys * key
     return 2.0 * (heads * key * value + inner * (kernel - 1))
 
 
-def _maybe(config: Mapping[str, Any], *names: str) -> int | None:
-    for name in names:
-        found = config.get(name)
-        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
-            return found
-    return None
-
-
 def _number(config: Mapping[str, Any], *names: str) -> int:
-    found = _maybe(config, *names)
+    found = number_in(config, *names)
     if found is None:
         raise Untold("the configuration does not tell {name}", "配置未说明 {name}", name=names[0])
     return found

@@ -29,6 +29,15 @@ class ModelSeen:
     note: str = ""
 
 
+def number_in(config: Mapping[str, Any], *names: str) -> int | None:
+    """The first of these fields of a model's configuration that is a positive whole number."""
+    for name in names:
+        found = config.get(name)
+        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+            return found
+    return None
+
+
 @dataclass(frozen=True)
 class Known:
     """Everything beside the document. What is not in a mapping is not known.

@@ -18,7 +18,7 @@ from backend.domain.deployment import Spec
 from backend.domain.engine_args import Occurrence, flatten, json_value, normal, occurrences
 from backend.domain.inherit import CUSTOM, EffectiveRole
 from backend.domain.mode import Catalogue, Mode
-from backend.domain.rules.known import Known
+from backend.domain.rules.known import Known, number_in
 from backend.domain.template import Renderer
 
 MODEL_FLAGS = ("--model", "--model-path")
@@ -201,11 +201,7 @@ class Side:
 
     def number(self, *names: str) -> int | None:
         """The first of these fields of the configuration that is a positive whole number."""
-        for name in names:
-            found = self.config.get(name) if self.config is not None else None
-            if isinstance(found, int) and not isinstance(found, bool) and found > 0:
-                return found
-        return None
+        return None if self.config is None else number_in(self.config, *names)
 
     @property
     def is_mla(self) -> bool | None:
