@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from backend.domain.group import Group, Instance
+from backend.domain.instance import host_port
 from backend.domain.recipes import pinned, pinned_mode
 from backend.domain.views import EndpointRow, GroupView
 from backend.domain.worker_calls import served_name
@@ -74,5 +75,5 @@ def _engine(group: Group, role: str) -> str:
 
 
 def _target(address: str, port: int, labels: Mapping[str, str]) -> dict[str, Any]:
-    host = f"[{address}]" if ":" in address else address
-    return {"targets": [f"{host}:{port}"], "labels": {k: v for k, v in labels.items() if v}}
+    at = host_port(address, port)
+    return {"targets": [at], "labels": {k: v for k, v in labels.items() if v}}

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.domain.caches import CacheDocument
 from backend.domain.deployment import Deployment
-from backend.domain.instance import Band, LaunchSpec, ProcessStatus, State
+from backend.domain.instance import Band, LaunchSpec, ProcessStatus, State, http_url
 from backend.domain.layout import Chosen
 
 
@@ -29,7 +29,7 @@ class PeerRecord(_Row):
     @property
     def url(self) -> str:
         """Base URL of the member."""
-        return f"http://{self.address}:{self.port}"
+        return http_url(self.address, self.port)
 
 
 class Instance(_Row):
@@ -79,7 +79,7 @@ class Instance(_Row):
     @property
     def url(self) -> str:
         """Base URL of its HTTP server."""
-        return f"http://{self.address}:{self.port}"
+        return http_url(self.address, self.port)
 
     @property
     def leaving(self) -> bool:

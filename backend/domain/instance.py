@@ -60,6 +60,16 @@ class Mount(BaseModel):
     target: str
 
 
+def host_port(address: str, port: int) -> str:
+    """`address:port` as URLs have it: an IPv6 address stands in brackets."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def http_url(address: str, port: int) -> str:
+    """Base URL of an HTTP server there."""
+    return f"http://{host_port(address, port)}"
+
+
 class LaunchSpec(BaseModel):
     """Everything a host needs to start one instance; stored, and used again for every restart.
 
@@ -91,7 +101,7 @@ class LaunchSpec(BaseModel):
     @property
     def url(self) -> str:
         """Base URL of the instance's HTTP server."""
-        return f"http://{self.address}:{self.port}"
+        return http_url(self.address, self.port)
 
     def band(self, name: str) -> Band | None:
         """The band of that name, or None."""

@@ -10,7 +10,7 @@ from urllib.parse import quote as percent
 from backend.domain.bands import HTTP
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Invalid, Refused
-from backend.domain.instance import Band
+from backend.domain.instance import Band, http_url
 from backend.domain.mode import Mode, WorkerApi
 from backend.domain.template import Renderer
 
@@ -29,8 +29,7 @@ class Peer:
     @property
     def url(self) -> str:
         """Base URL of the member's HTTP server."""
-        host = f"[{self.address}]" if ":" in self.address else self.address
-        return f"http://{host}:{self.port}"
+        return http_url(self.address, self.port)
 
     def scope(self) -> dict[str, Any]:
         """The peer's placeholders: disjoint from an instance's own by their prefix."""

@@ -24,7 +24,7 @@ from backend.domain.canary import Reply
 from backend.domain.diagnosis.scan import diagnose
 from backend.domain.errors import Conflict, PdError, TimedOut
 from backend.domain.group import Group, Instance
-from backend.domain.instance import MEMBER_ROLES
+from backend.domain.instance import MEMBER_ROLES, http_url
 from backend.domain.metrics_recipe import CanaryRecipe
 from backend.domain.mode import Catalogue
 from backend.domain.recipes import shown_mode
@@ -320,7 +320,7 @@ class Canaries:
         if query is None:
             return ""
         port = next((b.base for b in prefill.bands if b.name == query.band), 0)
-        url = f"http://{prefill.address}:{port}{query.path}"
+        url = http_url(prefill.address, port) + query.path
         reply = await self._call(prefill, "GET", url, None, "")
         return canary.engine_id(reply.body, query.engine_id)
 

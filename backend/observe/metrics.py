@@ -15,6 +15,7 @@ from backend.adapters.http import HostHttp
 from backend.domain.endpoints import metrics_place
 from backend.domain.errors import PdError
 from backend.domain.group import Instance
+from backend.domain.instance import http_url
 from backend.domain.metrics_recipe import SeriesRecipe
 from backend.domain.pages import PageReader
 from backend.observe.ring import CAPACITY, Ring
@@ -120,7 +121,7 @@ class MetricsWatch:
         kept = self._scraped.get(instance.id)
         if place is None or host is None or kept is None:
             raise ValueError(f"{instance.id} has no metrics page")
-        url = f"http://{_bracketed(instance.address)}:{place[0]}{place[1]}"
+        url = http_url(instance.address, place[0]) + place[1]
         answer = await self._http.request(host, "GET", url, timeout=self._pace.timeout_s)
         if answer.status_code != httpx.codes.OK:
             raise ValueError(f"{url} answers HTTP {answer.status_code}")
@@ -144,7 +145,3 @@ class MetricsWatch:
                 log.exception("the metrics page of %s could not be judged", key)
             due = max(due + self._pace.every_s, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from backend.domain.errors import Invalid, Refused
+from backend.domain.group import Instance
+from backend.domain.instance import Band
 from backend.domain.mode import membership
 from backend.domain.worker_calls import (
     Peer,
@@ -83,6 +85,11 @@ def test_a_static_router_has_no_membership_api(kit: Any) -> None:
 
 def test_an_ipv6_peer_has_brackets() -> None:
     assert Peer("p", "prefill", "fd00::1", 8000).url == "http://[fd00::1]:8000"
+    http = Band(name="http", base=8000, count=1)
+    instance = Instance(
+        id="p", group="g", role="prefill", host="h", revision="r", address="fd00::1", bands=(http,)
+    )
+    assert instance.url == instance.record().url == "http://[fd00::1]:8000"
 
 
 @pytest.mark.parametrize(
