@@ -11,10 +11,6 @@ from pydantic import BaseModel, ConfigDict
 from backend.domain.words import SILENCE, Words
 
 Severity = Literal["fatal", "warning", "harmless", "consequence", "asked"]
-Topic = Literal[
-    "ports", "pairing", "network", "arguments", "model", "memory", "accelerator", "library",
-    "program", "container", "host", "router", "timeout", "life",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
