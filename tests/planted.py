@@ -15,6 +15,7 @@ import re
 import shutil
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,9 @@ class Search:
     samples: int = 0
     leaks: list[str] = field(default_factory=list)
     mark: bytes = MARK
+    since: float = 0.0
+    """When the searched run began, in seconds of the epoch: a file last written before is not its
+    own. pytest deletes the folders of earlier runs, this search's own tests among them."""
 
     def folder(self, root: Path) -> None:
         """Search every file below."""
@@ -68,6 +72,8 @@ class Search:
         try:
             seen = path.lstat()
             if not stat.S_ISREG(seen.st_mode) or seen.st_size > LARGEST:
+                return
+            if seen.st_mtime < self.since:
                 return
             content = path.read_bytes()
         except OSError:
@@ -107,8 +113,8 @@ class Search:
                 "leaks": self.leaks}  # fmt: skip
 
 
-SEARCH = Search()
-"""Of this process of the run."""
+SEARCH = Search(since=time.time() - 1)
+"""Of this process of the run; a second allows for coarse clocks of file systems."""
 _plain_rmtree = shutil.rmtree
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,12 +57,18 @@ def test_a_command_line_is_no_place_for_one() -> None:
 
 
 def test_what_a_test_deletes_is_searched_before(tmp_path: Path) -> None:
-    import shutil
-
     files = planted.SEARCH.files
     write(tmp_path / "t" / "x", "nothing")
     shutil.rmtree(tmp_path / "t")
     assert planted.SEARCH.files == files + 1
+
+
+def test_what_an_earlier_run_left_is_not_this_runs_leak(tmp_path: Path) -> None:
+    left = write(tmp_path / "garbage-1" / "state" / "backend.log", f"a {planted.TEXT} b")
+    os.utime(left, (left.stat().st_atime, planted.SEARCH.since - 5))
+    files, leaks = planted.SEARCH.files, len(planted.SEARCH.leaks)
+    shutil.rmtree(tmp_path / "garbage-1")  # as pytest does with what is older than three runs
+    assert (planted.SEARCH.files, planted.leaks_since(leaks)) == (files, [])
 
 
 def test_a_leak_fails_the_run_and_so_does_a_run_that_saw_nothing() -> None:
