@@ -1,8 +1,9 @@
 """Many groups saved at once, beside the same programs started bare on the same machine.
 
-`python -m tests.bench.rollout [--groups N] [--hosts N] [--hung N]`. Bare means: the very same
-commands without hosts between, one program after another, each waited for until it answers.
-`--hung` hosts accept connections and never say anything. Nothing here asserts a time.
+`python -m tests.bench.rollout [--groups N] [--hosts N] [--hung N] [--command]`. Bare means: the
+very same commands without hosts between, one program after another, each waited for until it
+answers. `--hung` hosts accept connections and never say anything; `--command` saves by one
+`pdtui apply` of a folder. Nothing here asserts a time.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from pathlib import Path
 
 import httpx
 
+from pdtui.state.yamltext import dump
 from tests.bench.life import launch_of, until
+from tests.bench.runner import BenchError
 from tests.live.lab import Lab, deployment
 from tests.live.watch import Found
 
@@ -47,6 +50,26 @@ async def rolled_out(lab: Lab, groups: int) -> float:
     async with asyncio.timeout(PATIENCE_S):
         while not all(g.status == "Running" for g in await client.groups()):
             await asyncio.sleep(0.25)
+    return time.monotonic() - began
+
+
+async def applied(lab: Lab, groups: int) -> float:
+    """Seconds of `pdtui apply -f FOLDER --yes --wait` on a file for each group."""
+    await lab.client()
+    folder = lab.root / "documents"
+    folder.mkdir()
+    for n in range(groups):
+        name = f"g{n:02d}"
+        (folder / f"{name}.yaml").write_text(dump(deployment(lab.model, name)))
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "pdtui", "--state-dir", str(lab.state),
+        "apply", "-f", str(folder), "--yes", "--wait", "--timeout", str(PATIENCE_S),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    _, said = await process.communicate()
+    if process.returncode:
+        raise BenchError(f"pdtui apply left with {process.returncode}: {said.decode()[-500:]}")
     return time.monotonic() - began
 
 
@@ -94,7 +117,9 @@ async def bare(lab: Lab, wanted: list[Program], http: httpx.AsyncClient) -> floa
         await asyncio.gather(*(process.wait() for process in started))
 
 
-async def measure(groups: int, hosts: int, hung: int) -> tuple[float, float, int]:
+async def measure(
+    groups: int, hosts: int, hung: int, *, command: bool = False
+) -> tuple[float, float, int]:
     """Seconds of ours and of bare, and how many programs."""
     with tempfile.TemporaryDirectory(prefix="pdtui-rollout-") as folder:
         lab = Lab(Path(folder), hosts=hosts)
@@ -105,7 +130,7 @@ async def measure(groups: int, hosts: int, hung: int) -> tuple[float, float, int
             for host in lab.inventory[-hung:] if hung else ():
                 await lab.order(host["name"], faults={"mute": True})
                 await lab.order(host["name"], drop=True)
-            ours = await rolled_out(lab, groups)
+            ours = await (applied if command else rolled_out)(lab, groups)
             client = await lab.client()
             views = await client.groups()
             wanted = programs(lab.watch.see())
@@ -124,8 +149,11 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=50)
     parser.add_argument("--hosts", type=int, default=100)
     parser.add_argument("--hung", type=int, default=0)
+    parser.add_argument("--command", action="store_true", help="by `pdtui apply -f FOLDER`")
     options = parser.parse_args()
-    ours, rival, count = asyncio.run(measure(options.groups, options.hosts, options.hung))
+    ours, rival, count = asyncio.run(
+        measure(options.groups, options.hosts, options.hung, command=options.command)
+    )
     hung = f", {options.hung} of them hung" if options.hung else ""
     print(
         f"{options.groups} groups on {options.hosts} hosts{hung}: Running after {ours:.1f} s; "

@@ -19,6 +19,7 @@ from backend.bootstrap import build
 from backend.paths import Paths
 from pdtui.cli import app
 from pdtui.state.yamltext import dump
+from tests.backend.daemon import processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -128,6 +129,42 @@ def test_the_commands_explain_every_file(document: Any) -> None:
             done = CliRunner().invoke(app, ["--state-dir", folder, *words])
             assert done.exit_code in (0, 1, 2), (words, text)
             assert done.exception is None or isinstance(done.exception, SystemExit), (words, text)
+
+
+COMMANDS = (
+    ["plan", "-f"], ["diff", "-f"], ["apply", "--yes", "--dry-run", "-f"], ["apply", "--yes", "-f"],
+    ["delete", "--yes", "-f"],
+)  # fmt: skip
+"""What takes files and asks a backend about them."""
+
+
+async def test_a_daemon_and_the_commands_explain_every_file() -> None:
+    async with processes.state() as state:
+        daemon = await processes.daemon(state)
+        try:
+            await processes.answering(state)
+            await asyncio.to_thread(_commands_on, state)
+            await processes.answering(state, daemon.pid)
+        finally:
+            assert await processes.end(daemon) == 0
+        assert "Traceback" not in Paths.default(state).log.read_text()
+
+
+def _commands_on(state: Path) -> None:
+    """Every command on files of several documents, good and bad ones side by side."""
+
+    @settings(QUIET, max_examples=30)
+    @given(st.lists((NEAR | ANY) | st.text(), min_size=1, max_size=3))
+    def explained(documents: list[Any]) -> None:
+        file = state.parent / "d.yaml"
+        texts = [d if isinstance(d, str) else _written(d) for d in documents]
+        file.write_bytes("\n---\n".join(texts).encode("utf-8", "surrogatepass"))
+        for words in COMMANDS:
+            done = CliRunner().invoke(app, ["--state-dir", str(state), *words, str(file)])
+            assert done.exit_code in range(6), (words, texts, done.output)
+            assert done.exception is None or isinstance(done.exception, SystemExit), (words, texts)
+
+    explained()
 
 
 def _written(document: Any) -> str:
