@@ -114,10 +114,8 @@ class Canaries:
 
     async def close(self) -> None:
         """End the schedule and every run."""
-        tasks: list[asyncio.Task[Any]] = [
-            *self._runs.values(),
-            *([self._task] if self._task else []),
-        ]
+        tasks: list[asyncio.Task[Any]] = list(self._runs.values())
+        tasks += [self._task] if self._task else []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -150,13 +148,17 @@ class Canaries:
     async def _schedule(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            for name in set(self._views) - self._store.groups.keys():
-                del self._views[name]
-            for name in sorted(self._store.groups):
-                found = self._group(name)
-                why = self._due(name, found) if found is not None else ""
-                if found is not None and why and len(self._runs) < RUNS_AT_ONCE:
-                    self._begin(name, found, why)
+            try:
+                self._look()
+            except Exception:  # the next look is made all the same
+                log.exception("what is due for a canary could not be seen")
+
+    def _look(self) -> None:
+        self._views = {n: v for n, v in self._views.items() if n in self._store.groups}
+        for name in sorted(self._store.groups):
+            found = self._group(name)
+            if found and (why := self._due(name, found)) and len(self._runs) < RUNS_AT_ONCE:
+                self._begin(name, found, why)
 
     def _due(self, name: str, found: _Group) -> str:
         group = found.row
