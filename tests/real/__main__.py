@@ -28,9 +28,9 @@ from pdtui.cli.demo import chat
 from tests.live.lab import Lab, deployment, serving
 
 PATIENCE_S = 900.0
-STAGES = ("core", "port", "two", "mismatch")
+STAGES = ("core", "port", "two", "mismatch", "path")
 """What follows on a 1P1D that works: EngineCore killed, a port taken while its prefill restarts,
-2P1D, a KV dtype on one side only."""
+2P1D, a KV dtype on one side only, a model's path on one side only."""
 ENGINE_ENV = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "OMP_NUM_THREADS": "1",
@@ -53,7 +53,7 @@ class Story:
     """One laboratory with real engines, and what is kept of it."""
 
     def __init__(self, real: Path, keep: Path, root: Path) -> None:
-        self.real, self.keep = real, keep
+        self.real, self.keep, self.root = real, keep, root
         self.lab = Lab(root, hosts=1, accelerators=4)
         self.lab.env |= SETTINGS
         self.lab.patience_s = PATIENCE_S
@@ -179,7 +179,27 @@ async def mismatched(story: Story) -> None:
     with pytest.raises(PdError) as refusal:
         await story.lab.asked(lambda c: c.apply(spoken, dry_run=True))
     story.say(f"refused: {refusal.value.problem.rule}: {refusal.value.problem.message}")
-    saved = await story.lab.asked(lambda c: c.apply(other_kv_dtype(story)))
+    await stands_and_fails(story, other_kv_dtype(story), "kv-dtype")
+
+
+async def other_path(story: Story) -> None:
+    """Decode's own program hands the engine the same weights by another path, which no document
+    says: only the engines can tell, and the canary repeats it."""
+    link, program = story.root / "renamed-model", story.root / "renamed" / "bin" / "vllm"
+    link.symlink_to(story.real / "model")
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f'#!/bin/sh\nshift 2 # serve MODEL\nexec {story.real}/venv/bin/vllm serve {link} "$@"\n'
+    )
+    program.chmod(0o755)
+    document = story.document(prefill=1, decode=1)
+    document["spec"]["roles"]["decode"]["executable"] = str(program)
+    await stands_and_fails(story, document, "model-path")
+
+
+async def stands_and_fails(story: Story, document: dict[str, Any], name: str) -> None:
+    """Every engine of the restarted group is healthy, and the canary says why no KV moves."""
+    saved = await story.lab.asked(lambda c: c.apply(document))
     for mark in saved.marks:
         story.say(f"mark {mark.id}: {mark.text[:200]}")
     await story.lab.asked(lambda c: c.restart("chat"))
@@ -195,7 +215,10 @@ async def mismatched(story: Story) -> None:
     story.say(f"canary: {run.note}")
     assert not run.ok
     assert run.pairs[0].verdict in ("failed", "not_moved")
-    await story.save("kv-dtype", group)
+    assert "NIXL compatibility hash mismatch" in run.note or "what NIXL hashes" in run.note, (
+        run.note
+    )
+    await story.save(name, group)
 
 
 async def core_killed(story: Story, group: GroupView) -> GroupView:
@@ -285,6 +308,8 @@ async def run(real: Path, keep: Path, stages: Collection[str]) -> None:
                 await story.until("1p1d again", serving(1, 1))
             if "mismatch" in stages:
                 await mismatched(story)
+            if "path" in stages:
+                await other_path(story)
         except AssertionError:
             print(story.lab.told())
             raise
@@ -294,7 +319,7 @@ async def run(real: Path, keep: Path, stages: Collection[str]) -> None:
 
 
 def main() -> None:
-    """`python -m tests.real [--real DIR] [--keep DIR] [--stages core port two mismatch]`."""
+    """`python -m tests.real [--real DIR] [--keep DIR] [--stages core port two mismatch path]`."""
     parser = argparse.ArgumentParser(prog="tests.real")
     parser.add_argument("--real", type=Path, default=Path(".real"))
     parser.add_argument("--keep", type=Path, default=Path("tests/data/real"))
