@@ -40,9 +40,11 @@ Bare().run()
 
 @contextmanager
 def fresh_user() -> Iterator[dict[str, str]]:
-    """The environment of a user who never ran the console: empty folders, no settings."""
+    """The environment of a user who never ran the console: empty folders, no settings. Modules'
+    bytecode is kept, as in every installation, whatever this machine's own environment says."""
     with tempfile.TemporaryDirectory(prefix="pdtui-bench-") as folder:
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("PDTUI_", "XDG_"))}
+        foreign = ("PDTUI_", "XDG_", "PYTHONDONTWRITEBYTECODE")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
         runtime = Path(folder, "run")
         runtime.mkdir(mode=0o700)
         yield {**env, "HOME": folder, "XDG_RUNTIME_DIR": str(runtime)}
