@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from backend.domain.effect import BAD
 from backend.domain.views import GroupView, Mark, MemberView
@@ -25,7 +25,7 @@ class Traffic(Protocol):
 
 def dressed(view: GroupView, traffic: Traffic, canary: CanaryView | None = None) -> GroupView:
     """The view, its members and its marks with what is known of its traffic."""
-    members = tuple(_member(m, traffic) for m in view.members)
+    members = tuple(m.model_copy(update=of_member(m, traffic)) for m in view.members)
     marks = view.marks
     found = traffic.group if view.mode is not None else None
     if found is not None and found.verdict in (*BAD, "partial"):
@@ -38,13 +38,12 @@ def dressed(view: GroupView, traffic: Traffic, canary: CanaryView | None = None)
     )
 
 
-def _member(view: MemberView, traffic: Traffic) -> MemberView:
+def of_member(view: MemberView, traffic: Traffic) -> dict[str, Any]:
+    """The fields of a member's view that are known of its traffic."""
     found = traffic.effects.get(view.id)
     if found is not None and view.state not in ("ready", "unhealthy", "draining"):
         found = None  # what it did before it ended says nothing of what it is now
-    return view.model_copy(
-        update={"effect": found, "figures": dict(traffic.figures.get(view.id, {}))}
-    )
+    return {"effect": found, "figures": dict(traffic.figures.get(view.id, {}))}
 
 
 def _sentence(text: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from backend.domain.decide import Picture
 from backend.domain.errors import NotFound, PdError
 from backend.domain.group import Group
 from backend.domain.mode import Mode
-from backend.domain.picture import group_view
+from backend.domain.picture import group_view, member_view
 from backend.domain.recipes import pinned, pinned_mode
 from backend.domain.revision import changes
 from backend.domain.rows import effective_policies, prefilled_rows
@@ -70,16 +71,7 @@ class Pictures:
 
     def group(self, name: str) -> GroupView:
         """The group as it is now. Raises NotFound."""
-        loop = self._reconciler.loops.get(name)
-        picture = loop.picture() if loop else None
-        if picture is None:
-            there = ", ".join(sorted(self._store.groups)) or "none"
-            raise NotFound.of(
-                "group.unknown",
-                f"there is no deployment {name!r}; there are: {there}.",
-                values={"name": name, "known": sorted(self._store.groups)},
-                remedy="List them with `pdtui get`.",
-            )
+        picture = self._picture(name)
         formed = picture.group.formed
         lines: tuple[str, ...] = ()
         if formed is not None and picture.group.stale:
@@ -92,6 +84,19 @@ class Pictures:
             )
         view = group_view(picture, lines, self._policies(picture.group))
         return self._watching.dress(view)
+
+    def _picture(self, name: str) -> Picture:
+        loop = self._reconciler.loops.get(name)
+        picture = loop.picture() if loop else None
+        if picture is None:
+            there = ", ".join(sorted(self._store.groups)) or "none"
+            raise NotFound.of(
+                "group.unknown",
+                f"there is no deployment {name!r}; there are: {there}.",
+                values={"name": name, "known": sorted(self._store.groups)},
+                remedy="List them with `pdtui get`.",
+            )
+        return picture
 
     def _policies(self, group: Group) -> str:
         try:
@@ -115,12 +120,16 @@ class Pictures:
     ) -> dict[str, InstanceView]:
         """Instances of all groups by id; of one group, on one host, of one role."""
         names = self.group_names() if group is None else [group]
-        return {
-            m.id: InstanceView.model_construct(**dict(m), group=name)
-            for name in names
-            for m in self.group(name).members
-            if (host is None or m.host == host) and (role is None or m.role == role)
-        }
+        found: dict[str, InstanceView] = {}
+        for name in names:
+            picture = self._picture(name)
+            members = (
+                member_view(picture, i)
+                for i in picture.instances
+                if (host is None or i.host == host) and (role is None or i.role == role)
+            )
+            found |= {v.id: v for v in self._watching.instances(name, members)}
+        return found
 
     def host(self, name: str) -> HostView:
         """The host as it is now. Raises NotFound."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from backend.domain.views import GroupView
+from collections.abc import Iterable
+
+from backend.domain.views import GroupView, InstanceView, MemberView
 from backend.domain.watch_views import AlertView, CanaryView
-from backend.domain.watched import dressed
+from backend.domain.watched import dressed, of_member
 from backend.observe.canary import Canaries
 from backend.observe.effectiveness import Effectiveness
 from backend.services.alarm import Alarm
@@ -31,6 +33,14 @@ class Watching:
         name = view.name
         whole = dressed(view, self.effectiveness.known(name), self.canaries.view(name))
         return whole.model_copy(update={"alerts": self.alarm.raised(whole)})
+
+    def instances(self, group: str, members: Iterable[MemberView]) -> list[InstanceView]:
+        """Members of a group with its name and what is known of their traffic."""
+        traffic = self.effectiveness.known(group)
+        return [
+            InstanceView.model_validate(vars(m) | of_member(m, traffic) | {"group": group})
+            for m in members
+        ]
 
     async def canary(self, group: str) -> CanaryView:
         """Try every pair of a group now. Raises Conflict when there is nothing to try."""

@@ -109,7 +109,8 @@ class Stage:
 
 
 async def fill(backend: Backend) -> None:
-    """Groups of ready instances on a host that does not answer, so that nobody acts on them."""
+    """Groups of as many ready instances as they want, on a host that does not answer, so that
+    nobody acts on them."""
     await backend.hosts.put({"name": "away", "address": "127.0.0.1", "port": 1}, "bench")
     for number in range(GROUPS):
         name = f"g{number:03}"
@@ -118,7 +119,12 @@ async def fill(backend: Backend) -> None:
                 "apiVersion": "pdtui/v1",
                 "kind": "Deployment",
                 "metadata": {"name": name},
-                "spec": {"model": "/m", "engine": "vllm", "disaggregation": {"mode": "vllm-nixl"}},
+                "spec": {
+                    "model": "/m",
+                    "engine": "vllm",
+                    "disaggregation": {"mode": "vllm-nixl"},
+                    "roles": {r: {"replicas": MEMBERS // 2} for r in ("prefill", "decode")},
+                },
             }
         )
         async with backend.store.write() as tx:
