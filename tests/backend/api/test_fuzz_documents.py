@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -160,11 +161,16 @@ def _commands_on(state: Path) -> None:
         texts = [d if isinstance(d, str) else _written(d) for d in documents]
         file.write_bytes("\n---\n".join(texts).encode("utf-8", "surrogatepass"))
         for words in COMMANDS:
-            done = CliRunner().invoke(app, ["--state-dir", str(state), *words, str(file)])
-            assert done.exit_code in range(6), (words, texts, done.output)
-            assert done.exception is None or isinstance(done.exception, SystemExit), (words, texts)
+            _ends_well([*words, str(file)], state, range(6), texts)
 
     explained()
+
+
+def _ends_well(words: list[str], state: Path, codes: Container[int], told: Any) -> None:
+    """A command ends by one of its codes, and not by an exception."""
+    done = CliRunner().invoke(app, ["--state-dir", str(state), *words])
+    assert done.exit_code in codes, (words, told, done.output)
+    assert done.exception is None or isinstance(done.exception, SystemExit), (words, told)
 
 
 def _written(document: Any) -> str:
