@@ -24,6 +24,7 @@ PdError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -109,6 +110,26 @@ class NotFound(PdError):
     """Nothing of that name."""
 
     status, kind = 404, "not_found"
+
+    @classmethod
+    def among(
+        cls,
+        rule: str,
+        what: str,
+        name: str,
+        known: Iterable[str],
+        command: str,
+        field: str = "name",
+    ) -> Self:
+        """No `what` is called `name`; `known` are, and `command` lists them. `field` is the key of
+        the name among the values."""
+        names = sorted(known)
+        return cls.of(
+            rule,
+            f"there is no {what} {name!r}; there are: {', '.join(names) or 'none'}.",
+            values={field: name, "known": names},
+            remedy=f"List them with `{command}`.",
+        )
 
 
 class WrongMethod(PdError):

@@ -108,11 +108,12 @@ class Caches:
 
     def _cache(self, name: str) -> CacheDocument:
         if name not in self._store.caches:
-            there = ", ".join(sorted(self._store.caches)) or "none"
-            raise NotFound.of(
+            raise NotFound.among(
                 "cache.unknown",
-                f"there is no cache service {name!r}; there are: {there}.",
-                values={"service": name, "known": sorted(self._store.caches)},
-                remedy="List them with `pdtui caches list`.",
+                "cache service",
+                name,
+                self._store.caches,
+                "pdtui caches list",
+                field="service",
             )
         return self._store.caches[name]

@@ -89,12 +89,8 @@ class Pictures:
         loop = self._reconciler.loops.get(name)
         picture = loop.picture() if loop else None
         if picture is None:
-            there = ", ".join(sorted(self._store.groups)) or "none"
-            raise NotFound.of(
-                "group.unknown",
-                f"there is no deployment {name!r}; there are: {there}.",
-                values={"name": name, "known": sorted(self._store.groups)},
-                remedy="List them with `pdtui get`.",
+            raise NotFound.among(
+                "group.unknown", "deployment", name, self._store.groups, "pdtui get"
             )
         return picture
 
@@ -135,12 +131,8 @@ class Pictures:
         """The host as it is now. Raises NotFound."""
         host = self._store.hosts.get(name)
         if host is None:
-            there = ", ".join(sorted(self._store.hosts)) or "none"
-            raise NotFound.of(
-                "host.unknown",
-                f"there is no host {name!r}; there are: {there}.",
-                values={"host": name, "known": sorted(self._store.hosts)},
-                remedy="List them with `pdtui hosts list`.",
+            raise NotFound.among(
+                "host.unknown", "host", name, self._store.hosts, "pdtui hosts list", field="host"
             )
         world = self._reconciler.world
         used = sum(len(i.ports) for i in self._store.on_host(name))

@@ -49,12 +49,8 @@ class Tokens:
         """Take a token back: it holds no longer from now on. Raises NotFound."""
         async with self._store.lock(f"token:{name}"):
             if name not in self._store.tokens:
-                there = ", ".join(sorted(self._store.tokens)) or "none"
-                raise NotFound.of(
-                    "token.unknown",
-                    f"there is no token {name!r}; there are: {there}.",
-                    values={"name": name, "known": sorted(self._store.tokens)},
-                    remedy="List them with `pdtui tokens list`.",
+                raise NotFound.among(
+                    "token.unknown", "token", name, self._store.tokens, "pdtui tokens list"
                 )
             async with self._store.write() as tx:
                 tx.drop_token(name)
