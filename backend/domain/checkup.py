@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.domain.inside import Inside
+
 
 class _Fact(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -92,7 +94,8 @@ class Checkup(_Fact):
     numbers (None: unlimited). A `programs` value is the path found, empty when there is none; a
     `runtimes` value is the version, or `!` and what went wrong. `forwarding` is empty when TCP
     forwarding works; `relays` are programs there that could dial instead.
-    `unbindable` are service ports that cannot be bound though nobody listens; None: not tried."""
+    `unbindable` are service ports that cannot be bound though nobody listens; None: not tried.
+    `inside` is what a container sees of its accelerators; None: none could be started."""
 
     kernel: str = ""
     skew_s: float | None = None
@@ -119,3 +122,4 @@ class Checkup(_Fact):
     models: tuple[ModelCopy, ...] = ()
     forwarding: str | None = None
     relays: tuple[str, ...] = ()
+    inside: Inside | None = None

@@ -31,10 +31,13 @@ class Finding(BaseModel):
 @dataclass(frozen=True)
 class Needs:
     """What members ask of their hosts: programs, folders of models, whether KV traffic needs an
-    interface of the host's (`plane` as the mode's `network`)."""
+    interface of the host's (`plane` as the mode's `network`), images, and the accelerators that
+    they are given (None: any of the host's)."""
 
     programs: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    accelerators: tuple[int, ...] | None = None
     plane: Literal["data", "control", "none"] = "none"
 
 

@@ -14,6 +14,7 @@ from backend.domain.doctor_devices import (
     accelerators,
     fabric,
     foreign,
+    inside,
     npu_network,
     npu_tls,
     rdma,
@@ -266,7 +267,8 @@ def runtime(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
         )  # fmt: skip
         return
     yield p.finding("runtime", "pass", f"{kind} {said}")
-    if any(a.vendor == "nvidia" for a in f.accelerators) and not c.gpu_runtimes:
+    nvidia = any(a.vendor == "nvidia" for a in f.accelerators)
+    if nvidia and not c.gpu_runtimes and c.inside is None:
         yield p.finding(
             "gpu_runtime", "warn", f"nothing lets {kind} see the GPUs",
             "Install nvidia-container-toolkit, and for podman run nvidia-ctk cdi generate.",
@@ -337,7 +339,8 @@ def _compared(
 
 CHECKS: tuple[Check, ...] = (
     forwarding, tools, clock, disk, memory, limits, accelerators, foreign, fabric, leftovers,
-    ports, interface, kv_routes, rdma, npu_network, npu_tls, xids, runtime, programs, models,
+    ports, interface, kv_routes, rdma, npu_network, npu_tls, xids, runtime, inside, programs,
+    models,
 )  # fmt: skip
 
 

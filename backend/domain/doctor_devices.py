@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from backend.domain.checkup import Checkup
 from backend.domain.doctor import Finding, Patient, some
 from backend.domain.host import HostFacts
+from backend.domain.inside import judged
 from backend.domain.picture import strangers
 
 FABRIC_WELL = ("completed", "success")
@@ -155,3 +156,12 @@ def xids(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
         "Look at dmesg; a card that hangs needs a reset (nvidia-smi -r) or a reboot, one that "
         "does it again a replacement.", latest=[x.text for x in c.xids[:3]],
     )  # fmt: skip
+
+
+def inside(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
+    """What a container sees of the accelerators that it was given."""
+    if c.inside is None or not f.accelerators:
+        return
+    vendor = f.accelerators[0].vendor
+    for verdict, seen, remedy in judged(p.host.runtime, vendor, c.inside):
+        yield p.finding("inside", verdict, seen, remedy, image=c.inside.image)

@@ -122,3 +122,13 @@ def _router(spec: Spec, own: RouterRole) -> EffectiveRole:
         replicas=1,
         inherited=frozenset(inherited | {"engine", "engine_version"}),
     )
+
+
+def image_of(role: EffectiveRole, default: str | None) -> str | None:
+    """The role's own image, else `default`, its engine's, for the role's engine version."""
+    if role.image:
+        return role.image
+    if default is None:
+        return None
+    version = role.engine_version
+    return default.replace("{{engine_version}}", version) if version else default.split(":")[0]

@@ -17,7 +17,7 @@ from backend.domain.deployment import Deployment
 from backend.domain.engine_args import flatten, normal, occurrences, parallel, present
 from backend.domain.errors import Refused
 from backend.domain.host import Runtime
-from backend.domain.inherit import EffectiveRole, effective
+from backend.domain.inherit import EffectiveRole, effective, image_of
 from backend.domain.instance import LaunchFile, LaunchSpec, Mount
 from backend.domain.mode import Attachment, Catalogue, EngineRecipe, Mode, RoleRecipe, RouterRecipe
 from backend.domain.programs import is_script, locate
@@ -362,14 +362,7 @@ def _mounts(recipe: RoleRecipe, model: str, place: Place) -> tuple[Mount, ...]:
 
 
 def _image(role: EffectiveRole, default: str | None, place: Place) -> str | None:
-    if place.runtime == "process":
-        return None
-    if role.image:
-        return role.image
-    if default is None:
-        return None
-    version = role.engine_version
-    return default.replace("{{engine_version}}", version) if version else default.split(":")[0]
+    return None if place.runtime == "process" else image_of(role, default)
 
 
 def _seat(place: Place) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from backend.adapters.checkup import check_up, reach
+from backend.adapters.inside import look_inside
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.checkup import Checkup, Reach
 from backend.domain.doctor import Finding, Needs, Patient
@@ -92,15 +93,18 @@ class Doctor:
         sight = self._hosts.sight(host.name)
         if sight.state != "up" or sight.facts is None:
             return _Seen(problem=sight.problem)
+        span = host.service_port_range or self._port_range
+        ports = bindable(span, sight.facts, self._store.on_host(host.name))
         try:
             checkup = await check_up(
                 self._pool, host, sight.facts.address, programs=needs.programs,
-                models=needs.models,
-                ports=bindable(
-                    host.service_port_range or self._port_range, sight.facts,
-                    self._store.on_host(host.name),
-                ),
+                models=needs.models, ports=ports,
             )  # fmt: skip
+            if not checkup.runtimes.get(host.runtime, "!").startswith("!"):
+                inside = await look_inside(
+                    self._pool, host, sight.facts, images=needs.images, only=needs.accelerators
+                )
+                checkup = checkup.model_copy(update={"inside": inside})
         except PdError as error:
             return _Seen(problem=error.problem)
         return _Seen(sight.facts, checkup)

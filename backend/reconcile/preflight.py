@@ -8,6 +8,7 @@ from backend.domain.deployment import Deployment
 from backend.domain.doctor import Needs, failures
 from backend.domain.errors import Refused
 from backend.domain.group import Instance
+from backend.domain.inherit import image_of
 from backend.domain.inherit import roles_of as effective
 from backend.domain.mode import Catalogue, Mode
 from backend.domain.placement import selects
@@ -36,11 +37,15 @@ async def hosts_ready(
     for host in dict.fromkeys(m.host for m in members):
         here = [m for m in members if m.host == host and m.launch is not None]
         bare = w.store.hosts[host].runtime == "process"
-        programs = [m.launch.argv[0] for m in here if m.launch and bare]
+        launches = [m.launch for m in here if m.launch]
+        programs = [x.argv[0] for x in launches if bare]
+        images = [x.image for x in launches if x.image]
         needs[host] = Needs(
             programs=tuple(dict.fromkeys(programs)),
             models=folders,
             plane=mode.network if mode else "none",
+            images=tuple(dict.fromkeys(images)),
+            accelerators=tuple(i for x in launches for i in x.accelerators),
         )
     await _examined(w, needs, None)
 
@@ -53,7 +58,7 @@ async def router_ready(
     said = entry.executables.get(program_of(mode, catalogue, document, "router"))
     program = executed(mode, catalogue, document, "router", said)
     programs = (program,) if program and entry.runtime == "process" else ()
-    await _examined(w, {host: Needs(programs=programs)}, ROUTER_CHECKS)
+    await _examined(w, {host: Needs(programs=programs, accelerators=())}, ROUTER_CHECKS)
 
 
 def needs_of(w: World, document: Deployment) -> dict[str, Needs]:
@@ -61,8 +66,11 @@ def needs_of(w: World, document: Deployment) -> dict[str, Needs]:
     catalogue = w.catalogue().pin(document.spec)
     mode = catalogue.mode_of(document.spec)
     programs: dict[str, list[str]] = {}
+    images: dict[str, list[str]] = {}
     for role in effective(document.spec):
         name = program_of(mode, catalogue, document, role.name)
+        engine = catalogue.engines.get(role.engine)
+        image = image_of(role, engine.default_image if engine else None)
         own = [p.host for p in role.placement or ()]
         for host, entry in w.store.hosts.items():
             if not selects(role.hosts, host, entry.labels) or (own and host not in own):
@@ -72,11 +80,14 @@ def needs_of(w: World, document: Deployment) -> dict[str, Needs]:
             program = executed(mode, catalogue, document, role.name, said)
             if program and entry.runtime == "process":
                 here.append(program)
+            if image:
+                images.setdefault(host, []).append(image)
     return {
         host: Needs(
             programs=tuple(dict.fromkeys(here)),
             models=model_folders(document),
             plane=mode.network if mode else "none",
+            images=tuple(dict.fromkeys(images.get(host, ()))),
         )
         for host, here in programs.items()
     }

@@ -11,10 +11,10 @@ which stays what it is when another backend adopts the instance.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backend.domain.host import Runtime
+from backend.domain.host import Runtime, Vendor
 from backend.domain.instance import LaunchFile, LaunchSpec
 from backend.domain.references import is_reference
 from backend.domain.secrets import is_secret
@@ -34,6 +34,16 @@ ASCEND_MOUNTS = (
     "/usr/local/Ascend/driver/version.info", "/etc/ascend_install.info", "/etc/hccn.conf",
 )  # fmt: skip
 
+COMMON = (
+    "--pull", "never",
+    "--network", "host",
+    "--ipc", "host",
+    "--log-driver", "none",
+    "--security-opt", "label=disable",
+)  # fmt: skip
+"""What every container is started with."""
+_GPU_UUID = re.compile(r"^GPU-[0-9A-Za-z-]+$")
+
 LAUNCHER = r"""
 # usage: container.sh RUNTIME IMAGE FILES DEVICES MOUNTS ARGUMENT...
 rt=$1 id=$PWD image=$2 files=$3 devices=$4 mounts=$5
@@ -49,7 +59,16 @@ if ! "$rt" image inspect "$image" >/dev/null 2>&1; then
 fi
 for f in $files; do set -- -v "$PWD/$f:$PWD/$f:ro" "$@"; done
 for m in $mounts; do if [ -e "$m" ]; then set -- -v "$m:$m:ro" "$@"; fi; done
-for d in $devices; do if [ -e "$d" ]; then set -- --device "$d" "$@"; fi; done
+for d in $devices; do
+  case $d in
+  cdi:*) # INDEX:UUID; by UUID where the host's specifications know that name
+    i=${d#cdi:} u=${d##*:} i=${i%%:*}
+    if [ -n "$u" ] && cat /etc/cdi/* /var/run/cdi/* 2>/dev/null |
+      grep -qE "name[\"']?: *[\"']?$u([\"', }]|\$)"; then i=$u; fi
+    set -- --device "nvidia.com/gpu=$i" "$@" ;;
+  *) if [ -e "$d" ]; then set -- --device "$d" "$@"; fi ;;
+  esac
+done
 if [ -d /dev/infiniband ]; then set -- --device /dev/infiniband --cap-add IPC_LOCK "$@"; fi
 case $rt:$(id -u) in
 podman:[1-9]*) set -- --ulimit host "$@" ;; # without root it may raise nothing
@@ -130,11 +149,7 @@ def container_spec(
     names = [n for n in spec.env if n in hidden or not _CLIENTS_OWN.match(n)]
     run = [
         "--name", f"pdtui-{instance_id(instance)}-g{int(generation)}",
-        "--pull", "never",
-        "--network", "host",
-        "--ipc", "host",
-        "--log-driver", "none",
-        "--security-opt", "label=disable",
+        *COMMON,
         "--label", f"pdtui.generation={int(generation)}",
     ]  # fmt: skip
     for key, value in sorted(labels.items()):
@@ -146,15 +161,11 @@ def container_spec(
             run += ["-e", f"{name}={value}"]
     for mount in spec.mounts:
         run += ["-v", f"{mount.source}:{mount.target}:ro"]
-    run += _accelerators(runtime, spec)
-    run += ["--entrypoint", spec.argv[0], spec.image, *spec.argv[1:]]
-    ascend = spec.vendor == "ascend" and bool(spec.accelerators)
-    chips = [f"/dev/davinci{i}" for i in spec.accelerators] if ascend else []
+    given = cards(runtime, spec.vendor, spec.accelerators, spec.accelerator_uuids)
+    run += [*given.arguments, "--entrypoint", spec.argv[0], spec.image, *spec.argv[1:]]
     argv = (
         "sh", f"./{SCRIPT_NAME}", runtime, spec.image,
-        " ".join(f.name for f in spec.files),
-        " ".join([*chips, *ASCEND_DEVICES]) if ascend else "",
-        " ".join(ASCEND_MOUNTS) if ascend else "",
+        " ".join(f.name for f in spec.files), given.devices, given.mounts,
         *run,
     )  # fmt: skip
     script = LaunchFile(name=SCRIPT_NAME, content=LAUNCHER)
@@ -167,14 +178,36 @@ def container_spec(
     )
 
 
-def _accelerators(runtime: Runtime, spec: LaunchSpec) -> list[str]:
-    """NVIDIA's GPUs: docker takes UUIDs, podman the names of CDI, which counts by index."""
-    if spec.vendor != "nvidia" or not spec.accelerators:
-        return []
-    if runtime == "docker":
-        chosen = spec.accelerator_uuids or tuple(str(i) for i in spec.accelerators)
-        return ["--gpus", f'"device={",".join(chosen)}"']
-    return [w for i in spec.accelerators for w in ("--device", f"nvidia.com/gpu={i}")]
+@dataclass(frozen=True)
+class Cards:
+    """How a container is given its accelerators: words of LAUNCHER's DEVICES and MOUNTS, and
+    arguments of the client's own."""
+
+    devices: str = ""
+    mounts: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+def cards(
+    runtime: Runtime, vendor: Vendor | None, indices: Sequence[int], uuids: Sequence[str]
+) -> Cards:
+    """What gives a container the accelerators `indices`, whose `uuids` are in the same order.
+
+    NVIDIA's are known by UUID, which outlives a change of their order: docker takes UUIDs, podman
+    the names of CDI, among which the launcher looks for them; by index where there is no UUID.
+    Ascend's are device files of the chips, and the driver's folders.
+    """
+    if not indices or vendor is None:
+        return Cards()
+    known = list(uuids) if len(uuids) == len(indices) else [""] * len(indices)
+    named = [u if _GPU_UUID.match(u) else "" for u in known]
+    if vendor == "ascend":
+        chips = [f"/dev/davinci{i}" for i in indices]
+        return Cards(" ".join([*chips, *ASCEND_DEVICES]), " ".join(ASCEND_MOUNTS))
+    if runtime == "podman":
+        return Cards(" ".join(f"cdi:{i}:{u}" for i, u in zip(indices, named, strict=True)))
+    chosen = ",".join(u or str(i) for i, u in zip(indices, named, strict=True))
+    return Cards(arguments=("--gpus", f'"device={chosen}"'))
 
 
 def left(text: str) -> tuple[str, ...]:

@@ -77,6 +77,7 @@ TEXT: dict[str, str] = {
     "check.npu_link": "NPU link",
     "check.runtime": "runtime",
     "check.gpu_runtime": "GPUs in containers",
+    "check.inside": "seen in containers",
     "check.program": "programs",
     "check.model": "model",
     "check.xid": "driver errors",

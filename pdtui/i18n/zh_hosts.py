@@ -77,6 +77,7 @@ TEXT: dict[str, str] = {
     "check.npu_link": "NPU 链路",
     "check.runtime": "运行时",
     "check.gpu_runtime": "容器内 GPU",
+    "check.inside": "容器内可见",
     "check.program": "程序",
     "check.model": "模型",
     "check.xid": "驱动错误",

@@ -21,6 +21,7 @@ from backend.domain.doctor import Needs, Patient, failures
 from backend.domain.doctor_checks import examine
 from backend.domain.errors import Problem
 from backend.domain.host import Accelerator, Claim, Host, HostFacts, Interface, Use
+from backend.domain.inside import Inside
 
 GPU = Accelerator(index=0, uuid="GPU-0", vendor="nvidia", type="H100")
 NPU = Accelerator(index=0, uuid="NPU-0", vendor="ascend", type="Ascend 910B3")
@@ -164,6 +165,10 @@ MODEL = ModelCopy(path="/m", there=True, digest="a", weights=2, size=10)
         ("runtime", "fail", "permission denied", {
             "entry": {"runtime": "docker"},
             "checkup": {"runtimes": {"docker": "!permission denied"}}}),
+        ("inside", "fail", "does not see GPU-1", {
+            "entry": {"runtime": "docker"},
+            "checkup": {"runtimes": {"docker": "28.1"}, "inside": Inside(
+                image="i", began=True, asked=("GPU-0", "GPU-1"), listed=("GPU-0",))}}),
         ("gpu_runtime", "warn", "see the GPUs", {
             "entry": {"runtime": "podman"}, "checkup": {"runtimes": {"podman": "4.3.1"}}}),
         ("program", "fail", "vllm is not there", {

@@ -59,7 +59,12 @@ def test_values_travel_by_name_and_never_on_the_command_line() -> None:
 
 def test_cards_are_given_as_each_runtime_takes_them() -> None:
     assert values(spec().argv, "--gpus") == ['"device=GPU-a,GPU-b"']
-    assert values(spec("podman").argv, "--device") == ["nvidia.com/gpu=3", "nvidia.com/gpu=5"]
+    assert spec("podman").argv[5].split() == ["cdi:3:GPU-a", "cdi:5:GPU-b"]
+    assert spec("podman", accelerator_uuids=()).argv[5].split() == ["cdi:3:", "cdi:5:"]
+    assert spec("podman", accelerator_uuids=("GPU-a", "x $y")).argv[5].split() == [
+        "cdi:3:GPU-a", "cdi:5:",
+    ]  # fmt: skip
+    assert values(spec(accelerator_uuids=()).argv, "--gpus") == ['"device=3,5"']
     assert "--gpus" not in spec(accelerators=()).argv
     npus = spec(vendor="ascend", accelerator_uuids=()).argv
     assert "--gpus" not in npus
