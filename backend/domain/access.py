@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from backend.domain.errors import Denied
+from backend.domain.value import Value
 
 Role = Literal["read", "operate", "admin"]
 """`read` sees, `operate` also changes deployments, hosts and caches, `admin` also hands out tokens
@@ -20,14 +21,12 @@ PREFIX = "pdtui_"
 NAME = re.compile(r"^[a-z0-9]([a-z0-9._-]{0,38}[a-z0-9])?$")
 
 
-class Token(BaseModel):
+class Token(Value):
     """A token as it is kept: never itself, only the SHA-256 of it.
 
     That is enough, since a token is 256 random bits and no word that could be guessed. Times are
     epoch seconds; `expires` is None for a token that stays.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     role: Role
@@ -37,10 +36,10 @@ class Token(BaseModel):
     expires: float | None = None
 
 
-class NewToken(BaseModel):
+class NewToken(Value):
     """A token that is asked for. `days` is how long it holds; null is for ever."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(examples=["ci"])]
     role: Role = "read"
@@ -54,10 +53,8 @@ class NewToken(BaseModel):
         return value
 
 
-class TokenView(BaseModel):
+class TokenView(Value):
     """A token as listed; `token` is the secret itself, shown once, when it is made."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     role: Role

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from backend.domain.deployment import KvCache
 from backend.domain.errors import Refused
 from backend.domain.inherit import EffectiveRole
 from backend.domain.mode import Attachment, CacheRecipe, Mode
+from backend.domain.value import Value
 
 MIB, GIB = 2**20, 2**30
 
 
-class CacheService(BaseModel):
+class CacheService(Value):
     """A running cache service as a member attaches to it. `settings` are the provider's own."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     provider: str

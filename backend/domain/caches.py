@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from backend.domain.bands import resolve
 from backend.domain.cache import CacheService
@@ -15,6 +15,7 @@ from backend.domain.documents import explain
 from backend.domain.errors import Invalid
 from backend.domain.inherit import roles_of
 from backend.domain.mode import Mode
+from backend.domain.value import Value
 
 Provider = Literal["lmcache", "mooncake", "meshfusion"]
 OWN = frozenset({"name", "host", "port"})
@@ -23,7 +24,7 @@ OWN = frozenset({"name", "host", "port"})
 _ENDPOINT = re.compile(r"^(?P<host>\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]*):(?P<port>\d{1,5})$")
 
 
-class CacheSpec(BaseModel):
+class CacheSpec(Value):
     """What a cache service is and where it answers.
 
     `endpoint` is `HOST:PORT`; without a host it is every member's own host, for services that run
@@ -31,7 +32,7 @@ class CacheSpec(BaseModel):
     `config_path`). `hosts` are those whose members can reach it; null is all.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     provider: Provider
     endpoint: str | None = None
@@ -54,10 +55,10 @@ class CacheSpec(BaseModel):
         return value
 
 
-class CacheDocument(BaseModel):
+class CacheDocument(Value):
     """The document a user saves."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     api_version: Annotated[Literal["pdtui/v1"], Field(alias="apiVersion")] = "pdtui/v1"
     kind: Literal["CacheService"] = "CacheService"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from backend.domain.value import Value
 
 from backend.domain.inside import Inside
 
 
-class _Fact(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Listener(_Fact):
+class Listener(Value):
     """A listening TCP port and who holds it; pid 0 and no name where the host does not tell."""
 
     port: int
@@ -19,7 +17,7 @@ class Listener(_Fact):
     name: str = ""
 
 
-class Marked(_Fact):
+class Marked(Value):
     """A living process that carries an instance's mark in its environment."""
 
     pid: int
@@ -27,7 +25,7 @@ class Marked(_Fact):
     name: str = ""
 
 
-class Box(_Fact):
+class Box(Value):
     """A container of an instance: `state` as its runtime says it (`running`, `exited`)."""
 
     name: str
@@ -35,7 +33,7 @@ class Box(_Fact):
     instance: str
 
 
-class Rdma(_Fact):
+class Rdma(Value):
     """One port of an RDMA device: `state` as the kernel says it (`ACTIVE`, `DOWN`), `device` and
     its network interface."""
 
@@ -45,7 +43,7 @@ class Rdma(_Fact):
     interface: str = ""
 
 
-class Xid(_Fact):
+class Xid(Value):
     """An error number of NVIDIA's driver in the kernel's log: how often on which card (its PCI
     address), and what the latest one said."""
 
@@ -55,7 +53,7 @@ class Xid(_Fact):
     text: str = ""
 
 
-class NpuPort(_Fact):
+class NpuPort(Value):
     """An NPU's own network port: `link` is UP or DOWN, `tls` its switch; empty and None where the
     tool does not say."""
 
@@ -65,7 +63,7 @@ class NpuPort(_Fact):
     tls: bool | None = None
 
 
-class ModelCopy(_Fact):
+class ModelCopy(Value):
     """A model folder on a host. `weights` counts its weight files, `size` their bytes, `digest` is
     of its `config.json`; all zero and empty when the folder is not there."""
 
@@ -76,7 +74,7 @@ class ModelCopy(_Fact):
     size: int = 0
 
 
-class Reach(_Fact):
+class Reach(Value):
     """The way from a host to another's address for KV traffic: `interface` is the one it should
     take, `via` the one that the host's routes choose (empty: not told). `ok` is None when nobody
     can tell, `seen` is what was said instead."""
@@ -89,7 +87,7 @@ class Reach(_Fact):
     seen: str = ""
 
 
-class Checkup(_Fact):
+class Checkup(Value):
     """Sizes in MiB, `skew_s` in seconds (positive: the host's clock is ahead of ours), limits as
     numbers (None: unlimited). A `programs` value is the path found, empty when there is none; a
     `runtimes` value is the version, or `!` and what went wrong. `forwarding` is empty when TCP

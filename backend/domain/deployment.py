@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from backend.domain.references import ENV_NAME, EnvText
+from backend.domain.value import Value
 
 NAME = re.compile(r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")
 
@@ -16,8 +17,8 @@ Replicas = Annotated[int, Field(ge=1, le=512)]
 Argv = list[str]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+class _Strict(Value):
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
 
 class HostSelector(_Strict):
@@ -176,10 +177,10 @@ class Metadata(_Strict):
         return value
 
 
-class Deployment(BaseModel):
+class Deployment(Value):
     """The document a user saves."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     api_version: Annotated[Literal["pdtui/v1"], Field(alias="apiVersion")] = "pdtui/v1"
     kind: Literal["Deployment"] = "Deployment"

@@ -6,19 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from backend.domain.checkup import Checkup, Reach
 from backend.domain.errors import Problem
 from backend.domain.host import Host, HostFacts
+from backend.domain.value import Value
 
 Verdict = Literal["pass", "warn", "fail"]
 
 
-class Finding(BaseModel):
+class Finding(Value):
     """One check's result on one host: `seen` is what was found, `remedy` what to do about it."""
-
-    model_config = ConfigDict(frozen=True)
 
     check: str
     host: str

@@ -27,20 +27,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from backend.domain.value import Value
 
 Severity = Literal["refused", "warning", "unverified", "fine"]
 
 
-class Problem(BaseModel):
+class Problem(Value):
     """One finding: a rule's id, where it bites, what was seen, and what to do about it.
 
     `path` is written from the document's root (`spec.roles.decode.parameters[3]`) or is empty.
     `case` is which of the rule's sentences this is: with it and `values` the sentence is found in
     any language (`backend.domain.rules.words`); empty where there is only this one.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     rule: str
     message: str

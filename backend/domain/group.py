@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from backend.domain.caches import CacheDocument
 from backend.domain.deployment import Deployment
 from backend.domain.instance import Band, LaunchSpec, ProcessStatus, State, http_url
 from backend.domain.layout import Chosen
+from backend.domain.value import Value
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class PeerRecord(_Row):
+class PeerRecord(Value):
     """One member as a router was started with it; two snapshots differ when any field does."""
 
     instance: str
@@ -32,7 +29,7 @@ class PeerRecord(_Row):
         return http_url(self.address, self.port)
 
 
-class Instance(_Row):
+class Instance(Value):
     """One instance as stored. `launch` is null for a router until its peers are known.
 
     `failures` counts starts in a row that ended before serving; `served` is the last generation
@@ -98,7 +95,7 @@ class Instance(_Row):
         )
 
 
-class Endpoint(_Row):
+class Endpoint(Value):
     """A registered endpoint: where the group answers, and through which router start."""
 
     url: str
@@ -106,7 +103,7 @@ class Endpoint(_Row):
     generation: int
 
 
-class Formed(_Row):
+class Formed(Value):
     """What the running group was formed from: its revision, document and pinned recipe.
 
     `recipe` is the resolved mode and engine recipes as data, so that an upgraded catalogue never
@@ -120,7 +117,7 @@ class Formed(_Row):
     services: dict[str, CacheDocument] = Field(default_factory=dict)
 
 
-class Restart(_Row):
+class Restart(Value):
     """A whole-group restart under way."""
 
     since: float
@@ -129,7 +126,7 @@ class Restart(_Row):
     total: int = 0
 
 
-class Group(_Row):
+class Group(Value):
     """The desired side of one deployment, as stored.
 
     `version` grows with each save. `applied` are the member counts in force: the document's, or,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
+
+from backend.domain.value import Value
 
 Vendor = Literal["nvidia", "ascend"]
 Runtime = Literal["process", "docker", "podman"]
@@ -17,7 +19,7 @@ DEFAULT_PORTS = (40000, 40063)
 """Default service port range, inclusive: 64 ports, clear of the engines' own random windows."""
 
 
-class Host(BaseModel):
+class Host(Value):
     """An inventory entry: how to reach a host and what it may be used for.
 
     `address` may be a name, an IP or an alias of `~/.ssh/config`. `service_address` is what the
@@ -26,7 +28,7 @@ class Host(BaseModel):
     to a venv prefix, for `process` hosts: a non-login shell has no PATH of the user's.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     name: str
     address: str
@@ -64,11 +66,9 @@ class Host(BaseModel):
         return value
 
 
-class Accelerator(BaseModel):
+class Accelerator(Value):
     """One GPU or NPU chip. `memory_mib` is 0 where the tool does not say; `mig` is set while the
     card is cut into slices, which cannot carry a member of ours."""
-
-    model_config = ConfigDict(frozen=True)
 
     index: int
     uuid: str
@@ -80,11 +80,9 @@ class Accelerator(BaseModel):
     mig: bool = False
 
 
-class Use(BaseModel):
+class Use(Value):
     """A process that computes on an accelerator. `instance` is the one it runs for, as its own
     environment says; empty where that is not ours or not readable."""
-
-    model_config = ConfigDict(frozen=True)
 
     index: int
     pid: int
@@ -104,10 +102,8 @@ class Use(BaseModel):
         return f"{self.name or 'a process'} ({', '.join(parts)}{left})"
 
 
-class Interface(BaseModel):
+class Interface(Value):
     """One network interface: `kind` is the kernel's link kind, empty for a physical one."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     addresses: tuple[str, ...] = ()
@@ -116,20 +112,16 @@ class Interface(BaseModel):
     kind: str = ""
 
 
-class Route(BaseModel):
+class Route(Value):
     """One route of the host's table; `to` is `default` or a network."""
-
-    model_config = ConfigDict(frozen=True)
 
     to: str
     interface: str
     gateway: str = ""
 
 
-class Claim(BaseModel):
+class Claim(Value):
     """What one instance holds on a host, read from the host's own claim files."""
-
-    model_config = ConfigDict(frozen=True)
 
     owner: str
     instance: str
@@ -137,11 +129,9 @@ class Claim(BaseModel):
     ports: tuple[int, ...] = ()
 
 
-class HostFacts(BaseModel):
+class HostFacts(Value):
     """One look at a host. `address` is where the others reach it; `listening` are TCP ports,
     `files` those of the files that engines read there (`Catalogue.host_files`) that exist."""
-
-    model_config = ConfigDict(frozen=True)
 
     boot_id: str
     hostname: str = ""

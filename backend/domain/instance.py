@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from backend.domain.host import Vendor
 from backend.domain.references import EnvText
+from backend.domain.value import Value
 
 Role = Literal["prefill", "decode", "router"]
 MEMBER_ROLES: tuple[Role, ...] = ("prefill", "decode")
@@ -27,10 +28,8 @@ State = Literal[
 ]  # fmt: skip
 
 
-class Band(BaseModel):
+class Band(Value):
     """A contiguous run of ports under one name."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     base: int
@@ -42,19 +41,15 @@ class Band(BaseModel):
         return range(self.base, self.base + self.count)
 
 
-class LaunchFile(BaseModel):
+class LaunchFile(Value):
     """A file written into the instance directory before the start; mode 0600."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     content: str
 
 
-class Mount(BaseModel):
+class Mount(Value):
     """A file or folder of the host seen inside a container, read-only."""
-
-    model_config = ConfigDict(frozen=True)
 
     source: str
     target: str
@@ -70,7 +65,7 @@ def http_url(address: str, port: int) -> str:
     return f"http://{host_port(address, port)}"
 
 
-class LaunchSpec(BaseModel):
+class LaunchSpec(Value):
     """Everything a host needs to start one instance; stored, and used again for every restart.
 
     `argv[0]` is a program name or path. `env` is added to the host's own; what it
@@ -79,8 +74,6 @@ class LaunchSpec(BaseModel):
     SIGTERM and SIGKILL. `image` and `mounts` are for hosts whose runtime is a container's, which is
     given its accelerators by `vendor` and `accelerator_uuids`.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     argv: tuple[str, ...]
     env: dict[str, EnvText] = Field(default_factory=dict)
@@ -111,7 +104,7 @@ class LaunchSpec(BaseModel):
 ProcessState = Literal["absent", "running", "exited", "lost"]
 
 
-class ProcessStatus(BaseModel):
+class ProcessStatus(Value):
     """What a host says of one instance directory.
 
     `absent`: never started there (or cleaned away). `running`: the recorded pid lives with the
@@ -120,8 +113,6 @@ class ProcessStatus(BaseModel):
     `survivors` counts processes of its group that outlived it (an engine's orphaned children);
     `detail` is why it ended, where the host's runtime knows.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     instance: str
     owner: str = ""

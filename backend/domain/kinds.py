@@ -6,13 +6,14 @@ import difflib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from backend.domain.caches import CacheDocument, parse_cache
 from backend.domain.deployment import Deployment
 from backend.domain.documents import explain, parse_deployment, refuse_unfit
 from backend.domain.errors import Invalid
 from backend.domain.host import Host
+from backend.domain.value import Value
 
 Kind = Literal["Host", "CacheService", "Deployment"]
 KINDS: tuple[Kind, ...] = ("Host", "CacheService", "Deployment")
@@ -21,19 +22,19 @@ KINDS: tuple[Kind, ...] = ("Host", "CacheService", "Deployment")
 _OWN = ("name", "labels")
 
 
-class HostMetadata(BaseModel):
+class HostMetadata(Value):
     """Name and labels of an inventory entry."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     name: str
     labels: dict[str, str] = Field(default_factory=dict)
 
 
-class HostDocument(BaseModel):
+class HostDocument(Value):
     """An inventory entry as a document: `metadata` has its name and labels, `spec` the rest."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     api_version: Annotated[Literal["pdtui/v1"], Field(alias="apiVersion")] = "pdtui/v1"
     kind: Literal["Host"] = "Host"

@@ -11,22 +11,19 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from backend.domain.deployment import Spec
 from backend.domain.engine_args import flatten, parse_json, value
 from backend.domain.inherit import effective
 from backend.domain.mode import Layout, LayoutFacts, Mode
 from backend.domain.template import compact
+from backend.domain.value import Value
 
 Config = Mapping[str, Any]
 
 
-class Chosen(BaseModel):
+class Chosen(Value):
     """A stored choice: the layout, the digest of what it was made from, and whether it was read
     from a config (`proven`) or is the mode's fallback."""
-
-    model_config = ConfigDict(frozen=True)
 
     layout: Layout
     inputs: str

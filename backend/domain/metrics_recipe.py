@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+
+from backend.domain.value import Value
 
 Kind = Literal["counter", "gauge", "histogram"]
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+class _Data(Value):
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
 
 class SeriesSource(_Data):

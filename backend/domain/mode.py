@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from backend.domain.deployment import Spec
 from backend.domain.errors import NotFound
@@ -17,6 +17,7 @@ from backend.domain.host import Vendor
 from backend.domain.inherit import CUSTOM, roles_of
 from backend.domain.metrics_recipe import CanaryRecipe, MetricsRecipe, SeriesRecipe
 from backend.domain.pairing_recipe import PairingRecipe
+from backend.domain.value import Value
 
 Membership = Literal["dynamic", "restart", "manual", "none"]
 MemberName = Literal["prefill", "decode"]
@@ -26,8 +27,8 @@ Scalar = str | int | float
 Tokens = tuple[str, ...]
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+class _Data(Value):
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
 
 class VersionRange(_Data):

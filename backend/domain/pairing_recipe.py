@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from backend.domain.value import Value
 
 Direction = Literal["decode>=prefill", "prefill>=decode", "any"]
 Tokens = tuple[str, ...]
 
 
-class PairingRecipe(BaseModel):
+class PairingRecipe(Value):
     """Which rules hold between prefill and decode.
 
     `must_agree` are factors both sides must share; `handshake` are those the connector hashes and
@@ -20,7 +22,7 @@ class PairingRecipe(BaseModel):
     `prefill_draft_tokens`: what prefill speculates with where decode speculates at all.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     tensor_parallel: Direction = "any"
     divisible: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from backend.domain.decide import wanted_counts
 from backend.domain.deployment import Deployment
@@ -14,6 +14,7 @@ from backend.domain.errors import Problem
 from backend.domain.group import Group
 from backend.domain.kinds import Kind
 from backend.domain.revision import differences
+from backend.domain.value import Value
 
 Action = Literal["create", "update", "unchanged", "refused"]
 EffectId = Literal[
@@ -22,18 +23,14 @@ EffectId = Literal[
 ]  # fmt: skip
 
 
-class _Plain(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Effect(_Plain):
+class Effect(Value):
     """One thing that saving sets in motion, or leaves for the restart; told by id and values."""
 
     id: EffectId
     values: dict[str, Any] = Field(default_factory=dict)
 
 
-class Plan(_Plain):
+class Plan(Value):
     """What saving one document would do.
 
     `changes` is a line per difference from what is saved, secrets left out. `verdicts` are the

@@ -8,22 +8,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from backend.domain.checkup import Listener
 from backend.domain.group import Instance
 from backend.domain.host import HostFacts
 from backend.domain.rules.hosts import ENGINE_WINDOWS
+from backend.domain.value import Value
 
 Kind = Literal["ours", "claimed", "foreign", "stuck", "free"]
 LISTED = 40
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class PortRun(_Part):
+class PortRun(Value):
     """Neighbouring ports with one holder, both ends included.
 
     `ours`: a band of an instance of ours. `claimed`: of an instance nobody here knows, another
@@ -44,7 +39,7 @@ class PortRun(_Part):
         return self.last - self.first + 1
 
 
-class PortWindow(_Part):
+class PortWindow(Value):
     """Ports that others hand out by themselves: `engine` (transports choose there at run time) or
     `ephemeral` (the kernel, for outgoing connections). `overlaps` the service port range;
     `listeners` are the first few that listen there."""
@@ -57,7 +52,7 @@ class PortWindow(_Part):
     listeners: tuple[Listener, ...] = ()
 
 
-class PortMap(_Part):
+class PortMap(Value):
     """`free` ports of the range, and the `widest` run of them: a band needs neighbours. `tried` is
     false where nobody could try to bind, so that only listeners are known."""
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from backend.domain.access import Role
 from backend.domain.instance import Band, State
 from backend.domain.telling import Said
+from backend.domain.value import Value
 from backend.domain.watch_views import AlertView, CanaryView, EffectView
 
 GroupStatus = Literal["Stopped", "Pending", "Partially ready", "Running"]
 Level = Literal["info", "warning", "error"]
 
 
-class _View(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class MemberView(_View):
+class MemberView(Value):
     """One instance as shown: `role` is prefill, decode, router or replica; times are epoch seconds.
 
     `note` is why it is in its state (first line of a diagnosis, a back-off, a refused port);
@@ -57,7 +54,7 @@ class InstanceView(MemberView):
     group: str
 
 
-class RoleCount(_View):
+class RoleCount(Value):
     """Wanted, ready (not draining) and existing members of one role; `pending` is a stored count
     that waits for the restart."""
 
@@ -67,7 +64,7 @@ class RoleCount(_View):
     pending: int | None = None
 
 
-class Mark(_View):
+class Mark(Value):
     """Something shown beside the status, never instead of it. `text` is what `said` says in
     English, one sentence after another."""
 
@@ -81,7 +78,7 @@ class Mark(_View):
     said: tuple[Said, ...] = ()
 
 
-class EndpointView(_View):
+class EndpointView(Value):
     """The group's registered OpenAI base URL, and a request anyone can paste."""
 
     url: str
@@ -89,7 +86,7 @@ class EndpointView(_View):
     curl: str
 
 
-class PhaseView(_View):
+class PhaseView(Value):
     """Where a whole-group restart stands: `done` of `total` in this step."""
 
     name: Literal["drain", "stop router", "stop members", "confirm gone", "start"]
@@ -98,7 +95,7 @@ class PhaseView(_View):
     blocked_by: str = ""
 
 
-class GroupView(_View):
+class GroupView(Value):
     """One group as the list and the panel show it. `version` grows with every saved document."""
 
     name: str
@@ -129,7 +126,7 @@ class GroupView(_View):
     alerts: tuple[AlertView, ...] = ()
 
 
-class AcceleratorView(_View):
+class AcceleratorView(Value):
     """One accelerator and who holds it (an instance id, another owner's, or nobody)."""
 
     index: int
@@ -138,7 +135,7 @@ class AcceleratorView(_View):
     held_by: str = ""
 
 
-class HostView(_View):
+class HostView(Value):
     """One host as shown. `state` is `unknown` until it was looked at once."""
 
     name: str
@@ -156,7 +153,7 @@ class HostView(_View):
     seen: float = 0.0
 
 
-class SshAlias(_View):
+class SshAlias(Value):
     """A host that the ssh configuration names: `name` is what its inventory entry would be called,
     the rest is where the configuration leads. `entry` is the inventory's entry that already leads
     there; `note` says why the alias cannot be used."""
@@ -172,7 +169,7 @@ class SshAlias(_View):
     note: str = ""
 
 
-class EventView(_View):
+class EventView(Value):
     """One line of history: what happened to what, when, by whom (`system` or a user). `message` is
     what `said` says in English; lines of earlier versions have nothing but their message."""
 
@@ -188,7 +185,7 @@ class EventView(_View):
     said: Said | None = None
 
 
-class RouterRow(_View):
+class RouterRow(Value):
     """One row that a mode would generate for its router, as `backend.domain.rows.Row` has it.
 
     `text` is a flag with its value, or the value of the variable `name`. `locked` rows are the
@@ -203,7 +200,7 @@ class RouterRow(_View):
     options: tuple[str, ...] = ()
 
 
-class ModeView(_View):
+class ModeView(Value):
     """One mode of the catalogue, as pickers show it.
 
     `rows` are what it would generate for the router; `unset` the router's other tunables, which
@@ -222,7 +219,7 @@ class ModeView(_View):
     notes: tuple[str, ...] = ()
 
 
-class ModeChoice(_View):
+class ModeChoice(Value):
     """One mode as a picker shows it: `why_not` is empty for an eligible one; `warnings` are what
     the deployment's versions are worth saying of in this mode."""
 
@@ -234,7 +231,7 @@ class ModeChoice(_View):
     membership: str = ""
 
 
-class CacheView(_View):
+class CacheView(Value):
     """One cache service, and the deployments that attach to it."""
 
     name: str
@@ -245,7 +242,7 @@ class CacheView(_View):
     used_by: tuple[str, ...] = ()
 
 
-class CacheChoice(_View):
+class CacheChoice(Value):
     """One cache service as a picker shows it; `why_not` is empty where it may be used."""
 
     name: str
@@ -253,7 +250,7 @@ class CacheChoice(_View):
     why_not: str = ""
 
 
-class RenderedView(_View):
+class RenderedView(Value):
     """What one instance of a role would be started with, on an example of a place: `command` is
     one line for a POSIX shell. Values that look like secrets are hidden."""
 
@@ -267,7 +264,7 @@ class RenderedView(_View):
     files: tuple[str, ...] = ()
 
 
-class ScaleResult(_View):
+class ScaleResult(Value):
     """What a scale request did: the stored counts, and whether they wait for a restart."""
 
     group: str
@@ -276,7 +273,7 @@ class ScaleResult(_View):
     message: str = ""
 
 
-class Health(_View):
+class Health(Value):
     """Who answers: `role` is what the asker may do; `degraded` tells in `note` what does not work
     now."""
 
@@ -293,7 +290,7 @@ class Health(_View):
     groups: int = 0
 
 
-class LogChunk(_View):
+class LogChunk(Value):
     """A piece of an instance's log: `offset` is the byte position after it, for the next call."""
 
     instance: str
@@ -303,7 +300,7 @@ class LogChunk(_View):
     truncated: bool = False
 
 
-class Snapshot(_View):
+class Snapshot(Value):
     """Everything a console needs to start; `seq` is where the event stream goes on from."""
 
     seq: int
@@ -312,7 +309,7 @@ class Snapshot(_View):
     events: tuple[EventView, ...] = ()
 
 
-class VersionView(_View):
+class VersionView(Value):
     """One saved document of a deployment: its version, when (epoch seconds) and by whom."""
 
     version: int
@@ -321,7 +318,7 @@ class VersionView(_View):
     document: dict[str, Any]
 
 
-class Deletion(_View):
+class Deletion(Value):
     """What taking an instance out means for its group: sentences, the gravest first, in English
     and as they are told."""
 
@@ -330,7 +327,7 @@ class Deletion(_View):
     said: tuple[Said, ...] = ()
 
 
-class AdoptableView(_View):
+class AdoptableView(Value):
     """Instances of one owner and group that lie on hosts and are in no row of this store."""
 
     owner: str
@@ -340,7 +337,7 @@ class AdoptableView(_View):
     hosts: tuple[str, ...] = ()
 
 
-class AdoptionResult(_View):
+class AdoptionResult(Value):
     """What was taken over, and which instances have no place in a group and are ended."""
 
     groups: tuple[str, ...] = ()
@@ -348,7 +345,7 @@ class AdoptionResult(_View):
     ended: tuple[str, ...] = ()
 
 
-class Difference(_View):
+class Difference(Value):
     """What changed between two saved documents, a line each."""
 
     group: str
@@ -357,7 +354,7 @@ class Difference(_View):
     changes: tuple[str, ...] = ()
 
 
-class EndpointRow(_View):
+class EndpointRow(Value):
     """A group's OpenAI base URL and served model name; both empty while none is registered."""
 
     group: str
@@ -366,7 +363,7 @@ class EndpointRow(_View):
     status: GroupStatus
 
 
-class Change(_View):
+class Change(Value):
     """One message of the event stream: a replaced or removed object, or a history line.
 
     A `snapshot` replaces everything: the stream could not be resumed where it broke off.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from backend.domain.value import Value
 
 EffectVerdict = Literal[
     "good",            # KV comes from prefill
@@ -18,11 +20,7 @@ EffectVerdict = Literal[
 PairVerdict = Literal["ok", "not_moved", "content", "slow", "failed", "unknown"]
 
 
-class _View(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class EffectView(_View):
+class EffectView(Value):
     """Whether one member (or a whole group) does its part of the disaggregation.
 
     `reason` names the rule that decided and `text` says it in English with its `values`; `numbers`
@@ -38,7 +36,7 @@ class EffectView(_View):
     window_s: float = 0.0
 
 
-class PairView(_View):
+class PairView(Value):
     """One request through a prefill and a decode, or (both empty) through the router.
 
     `moved` is null where nothing shows it; `seconds` is the whole request.
@@ -54,7 +52,7 @@ class PairView(_View):
     moved: bool | None = None
 
 
-class CanaryView(_View):
+class CanaryView(Value):
     """The last canary of a group: every pair that was tried, and one request through the router.
 
     `why` is what set it off: `asked`, `formed`, `interval`. `left_out` counts the pairs that this
@@ -72,7 +70,7 @@ class CanaryView(_View):
     note: str = ""
 
 
-class AlertView(_View):
+class AlertView(Value):
     """Something that somebody should look at, for as long as it lasts."""
 
     id: str
@@ -85,7 +83,7 @@ class AlertView(_View):
     since: float = 0.0
 
 
-class MemberMetrics(_View):
+class MemberMetrics(Value):
     """The figures of one instance over time: `at` are epoch seconds, `series` as long as `at`, null
     where a figure could not be made. `raw` are the newest values of every series."""
 
@@ -98,7 +96,7 @@ class MemberMetrics(_View):
     raw: dict[str, float] = Field(default_factory=dict)
 
 
-class GroupMetrics(_View):
+class GroupMetrics(Value):
     """The figures of all instances of one group."""
 
     group: str

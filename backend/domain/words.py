@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import BaseModel, ConfigDict
+from backend.domain.value import Value
 
 
-class Words(BaseModel):
+class Words(Value):
     """The same sentence in English and Simplified Chinese."""
-
-    model_config = ConfigDict(frozen=True)
 
     en: str = ""
     zh: str = ""

@@ -10,58 +10,21 @@ from typing import Annotated, Literal
 import typer
 
 from pdtui import __version__
-from pdtui.cli import (
-    adopt,
-    advising,
-    caches,
-    complete,
-    convert,
-    declare,
-    diagnosing,
-    export,
-    groups,
-    history,
-    hosts,
-    instances,
-    inventory,
-    practice,
-    wait,
-    watching,
-)
-from pdtui.cli import daemon as daemon_
-from pdtui.cli import doctor as doctor_
-from pdtui.cli import ports as ports_
 from pdtui.cli.common import Options, guarded
 from pdtui.cli.finish import finish
+from pdtui.cli.tree import Tree
 from pdtui.i18n import pick, tr, use
 
 use(pick(os.environ))
 app = typer.Typer(
+    cls=Tree,
     name="pdtui",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-groups.add_to(app)
-declare.add_to(app)
-export.add_to(app)
-wait.add_to(app)
-complete.add_to(app)
-history.add_to(app)
-instances.add_to(app)
-adopt.add_to(app)
-inventory.add_to(hosts.app)
-doctor_.add_to(app)
-ports_.add_to(app)
-watching.add_to(app)
-daemon_.add_to(app)
-diagnosing.add_to(app)
-advising.add_to(app)
-app.add_typer(hosts.app, name="hosts")
-app.add_typer(convert.app, name="convert")
-app.add_typer(caches.app, name="caches")
-app.add_typer(practice.app, name="practice")
+finish(app)
 
 
 def _version(wanted: bool) -> None:
@@ -113,25 +76,6 @@ def open_console(
         return await open_client(state_dir)
 
     run(connect, read_only=read_only, theme=theme, state_dir=state_dir)
-
-
-@app.command()
-@guarded
-def demo(
-    headless: Annotated[
-        bool, typer.Option("--headless", help="Run the same story without a screen.")
-    ] = False,
-    hosts: Annotated[int, typer.Option(help="Embedded hosts.", min=2, max=16)] = 4,
-) -> None:
-    """A 2P1D group on embedded hosts: no GPU, no sshd, no root. Leaving it cleans everything up."""
-    from pdtui.cli.demo import interactive, story
-
-    if headless or not sys.stdout.isatty():
-        raise typer.Exit(story(hosts))
-    interactive(hosts)
-
-
-finish(app)
 
 
 def main() -> None:

@@ -12,11 +12,6 @@ from pdtui.i18n import tr
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(adopt)
-
-
 @guarded
 def adopt(
     context: typer.Context,

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from backend.domain.advice.model import Advice
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("advise")(advise)
-
-
 @guarded
 def advise(
     context: typer.Context,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pdtui.cli.common import Options, ask, print_json, told
+from pdtui.cli.common import Options, ask, guarded, print_json, told
 from pdtui.i18n import tr
 
 if TYPE_CHECKING:
@@ -19,6 +19,26 @@ Answer = dict[str, Any]
 REFUSED, UNREADABLE = 1, 2
 NO_FILE = ("file.unreadable", "file.empty", "file.too_large")
 _COUNTED = ("refused", "warning", "unverified")
+
+
+@guarded
+def check(
+    context: typer.Context,
+    files: Annotated[
+        list[Path], typer.Argument(help="YAML or JSON, files or folders, - for stdin.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also list the rules that found nothing.")
+    ] = False,
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-R", help="Folders in the folders too.")
+    ] = False,
+) -> None:
+    """Judge deployments without saving. Exit code 1 when anything is refused, 2 when unreadable."""
+    code = run(context.obj, files, json=json, every=every, recursive=recursive)
+    if code:
+        raise typer.Exit(code)
 
 
 def run(

@@ -12,11 +12,6 @@ if TYPE_CHECKING:
 ROLES = ("prefill", "decode", "replica")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(completion)
-
-
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.")],
 ) -> None:

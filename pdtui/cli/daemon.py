@@ -16,13 +16,6 @@ tokens = typer.Typer(help="Tokens for callers over TCP.", no_args_is_help=True)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (daemon, backup, restore):
-        app.command()(command)
-    app.add_typer(tokens, name="tokens")
-
-
 @guarded
 def daemon(
     context: typer.Context,

@@ -28,12 +28,6 @@ Recursive = Annotated[bool, typer.Option("--recursive", "-R", help="Folders in t
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (plan, apply, diff):
-        app.command()(command)
-
-
 @guarded
 def plan(
     context: typer.Context, file: Files, recursive: Recursive = False, json: Json = False

@@ -22,11 +22,6 @@ FOUND = 1
 """Exit code when a cause was found."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("diagnose")(diagnose)
-
-
 @guarded
 def diagnose(
     context: typer.Context,

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from backend.domain.doctor import Finding
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("doctor")(doctor)
-
-
 @guarded
 def doctor(
     context: typer.Context,

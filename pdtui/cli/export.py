@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(export)
-
-
 @guarded
 def export(
     context: typer.Context,

@@ -1,4 +1,4 @@
-"""Commands on deployments: get, apply, check, scale, restart, pause, resume, delete, logs."""
+"""Commands on deployments: get, scale, restart, pause, resume, delete, logs."""
 
 from __future__ import annotations
 
@@ -37,12 +37,6 @@ Timeout = Annotated[float, typer.Option(help="Seconds to wait at most.", min=1)]
 Name = Annotated[str, typer.Argument(help="The deployment.", autocompletion=complete.groups)]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (get, check, scale, restart, pause, resume, delete, logs, events, modes):
-        app.command()(command)
-
-
 @guarded
 def get(
     context: typer.Context,
@@ -75,28 +69,6 @@ async def settled(client: HttpClient) -> None:
         from pdtui.cli.waiting import until_seen
 
         await until_seen(client)
-
-
-@guarded
-def check(
-    context: typer.Context,
-    files: Annotated[
-        list[Path], typer.Argument(help="YAML or JSON, files or folders, - for stdin.")
-    ],
-    json: Json = False,
-    every: Annotated[
-        bool, typer.Option("--all", help="Also list the rules that found nothing.")
-    ] = False,
-    recursive: Annotated[
-        bool, typer.Option("--recursive", "-R", help="Folders in the folders too.")
-    ] = False,
-) -> None:
-    """Judge deployments without saving. Exit code 1 when anything is refused, 2 when unreadable."""
-    from pdtui.cli.checking import run
-
-    code = run(context.obj, files, json=json, every=every, recursive=recursive)
-    if code:
-        raise typer.Exit(code)
 
 
 @guarded

@@ -19,12 +19,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="The deployment.", autocompletion=complete.groups)]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (history, rollback, endpoints):
-        app.command()(command)
-
-
 @guarded
 def history(
     context: typer.Context,

@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (delete_instance, told):
-        app.command()(command)
-
-
 @guarded
 def delete_instance(
     context: typer.Context,

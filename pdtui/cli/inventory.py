@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import getpass
 import json as jsonlib
 import sys
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdtui.cli.common import ask, guarded, print_json, print_table
-from pdtui.cli.hosts import Json, Name, pairs, show
+from pdtui.cli.hosts import Json, Name, app, pairs, show
 
 if TYPE_CHECKING:
     from backend.client.base import BackendClient
@@ -20,13 +19,7 @@ if TYPE_CHECKING:
 Patterns = Annotated[list[str] | None, typer.Argument(help="Aliases or patterns: 'gpu-*'.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the group `hosts`."""
-    app.command("import")(import_hosts)
-    app.command("edit")(edit)
-    app.command("unlock")(unlock)
-
-
+@app.command("import")
 @guarded
 def import_hosts(
     context: typer.Context,
@@ -37,6 +30,8 @@ def import_hosts(
     json: Json = False,
 ) -> None:
     """Add the hosts that ~/.ssh/config names; their entries go on following that file."""
+    import asyncio
+
     more = {"runtime": runtime, "labels": pairs(label)}
 
     async def question(client: BackendClient) -> list[tuple[SshAlias, HostView | None]]:
@@ -73,6 +68,7 @@ def _row(a: SshAlias, view: HostView | None, dry_run: bool) -> tuple[str, ...]:
     return (a.alias, a.name, f"{user}{a.hostname}:{a.port}", a.jump or "-", identity, what)
 
 
+@app.command("edit")
 @guarded
 def edit(
     context: typer.Context,
@@ -119,6 +115,7 @@ def _set(entry: dict[str, Any], field: str, text: str) -> None:
         into[field] = text
 
 
+@app.command("unlock")
 @guarded
 def unlock(
     context: typer.Context,
@@ -152,6 +149,8 @@ async def tested(client: BackendClient, name: str) -> HostView:
 
     Raises what the look met.
     """
+    import asyncio
+
     from backend.domain.errors import HostDenied
 
     try:

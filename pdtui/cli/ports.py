@@ -26,11 +26,6 @@ WORDS = {
 }
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("ports")(ports)
-
-
 @guarded
 def ports(
     context: typer.Context,

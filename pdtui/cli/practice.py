@@ -30,6 +30,21 @@ CHILD, ADD, LOG, ORDERS = "process.json", "add-hosts.sh", "hosts.log", "orders"
 Folder = Annotated[Path, typer.Argument(help="Folder for all they need.", show_default=False)]
 
 
+@guarded
+def demo(
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Run the same story without a screen.")
+    ] = False,
+    hosts: Annotated[int, typer.Option(help="Embedded hosts.", min=2, max=16)] = 4,
+) -> None:
+    """A 2P1D group on embedded hosts: no GPU, no sshd, no root. Leaving it cleans everything up."""
+    from pdtui.cli.demo import interactive, story
+
+    if headless or not sys.stdout.isatty():
+        raise typer.Exit(story(hosts))
+    interactive(hosts)
+
+
 @app.command()
 @guarded
 def start(

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(wait)
-
-
 @guarded
 def wait(
     context: typer.Context,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import sys
 from collections.abc import Sequence
@@ -27,12 +26,6 @@ HEADER = (
 )  # fmt: skip
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (top, metrics, canary, alerts):
-        app.command()(command)
-
-
 @guarded
 def top(
     context: typer.Context,
@@ -42,6 +35,7 @@ def top(
     json: Json = False,
 ) -> None:
     """Show what every member does now: requests, tokens, latencies, and whether PD works."""
+    import asyncio
 
     async def question(client: HttpClient) -> None:
         live = not (once or json) and sys.stdout.isatty()
@@ -63,6 +57,8 @@ def top(
 
 async def _first_pages(client: HttpClient) -> None:
     """Wait until members have figures, where some serve: a fresh backend has read nothing yet."""
+    import asyncio
+
     from pdtui.cli.groups import settled
 
     await settled(client)

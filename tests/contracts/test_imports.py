@@ -13,15 +13,20 @@ SCREEN = {"textual", "plotext"}
 SERVER = {"fastapi", "starlette", "uvicorn", "asyncssh"}
 
 
-def loaded_by(code: str) -> set[str]:
-    """Top-level names in `sys.modules` after `code` ran in a fresh interpreter."""
+def modules_after(code: str) -> set[str]:
+    """All of `sys.modules` after `code` ran in a fresh interpreter."""
     script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def loaded_by(code: str) -> set[str]:
+    """Top-level names in `sys.modules` after `code` ran in a fresh interpreter."""
+    return {name.partition(".")[0] for name in modules_after(code)}
 
 
 def backend_modules() -> list[str]:
@@ -55,6 +60,23 @@ def test_the_domain_loads_no_socket_of_ours() -> None:
 def test_the_command_line_starts_light() -> None:
     heavy = loaded_by("import pdtui.cli") & (SERVER | {"textual", "plotext", "httpx"})
     assert not heavy, f"import pdtui.cli loads {heavy}: import inside the command that needs it"
+
+
+def ran(*words: str) -> set[str]:
+    """`sys.modules` after a command ran."""
+    call = f"from pdtui.cli import app\napp({list(words)}, standalone_mode=False)"
+    return modules_after(call)
+
+
+def test_a_command_loads_no_module_of_another() -> None:
+    ours = {name for name in ran("completion", "bash") if name.startswith("pdtui.cli.")}
+    shared = {"common", "examples", "finish", "output", "tree"}
+    assert ours == {f"pdtui.cli.{name}" for name in (*shared, "complete")}
+
+
+def test_the_list_of_commands_waits_for_nothing_they_do() -> None:
+    loaded = {name.partition(".")[0] for name in ran("--help")}
+    assert not loaded & (SERVER | SCREEN | {"httpx", "asyncio", "ssl", "yaml"})
 
 
 def test_the_console_paints_before_it_loads_the_backend() -> None:

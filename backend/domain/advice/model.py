@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from backend.domain.value import Value
 from backend.domain.words import SILENCE, Words
 
 Source = Literal["measured", "given", "estimated", ""]
@@ -43,20 +42,16 @@ class Size:
     parameters: tuple[str, ...] = ()
 
 
-class Answer(BaseModel):
+class Answer(Value):
     """One of the three questions: `parameters`, `ratio`, `transfer`; `yes` speaks for PD."""
-
-    model_config = ConfigDict(frozen=True)
 
     question: Question
     verdict: Verdict
     text: Words
 
 
-class Fact(BaseModel):
+class Fact(Value):
     """A number that the answers rest on: its name, its value as shown, how it is known."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     value: float
@@ -64,13 +59,11 @@ class Fact(BaseModel):
     source: Source = ""
 
 
-class Advice(BaseModel):
+class Advice(Value):
     """Whether disaggregation is worth it: `unclear` where too little is known to say.
 
     `missing` says what would have to be known. `suggestion` is a ratio, or what to do instead.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     deployment: str
     worth: Worth

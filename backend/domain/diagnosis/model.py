@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from backend.domain.value import Value
 from backend.domain.words import SILENCE, Words
 
 Severity = Literal["fatal", "warning", "harmless", "consequence", "asked"]
@@ -52,7 +53,7 @@ class Rule:
         return self.id.partition(".")[0]
 
 
-class Finding(BaseModel):
+class Finding(Value):
     """A recognised line of a log, or an unrecognised one that tells of an error (`rule` empty).
 
     `line` counts from 1 in the text that was read; `text` is the line without its log prefix, at
@@ -61,8 +62,6 @@ class Finding(BaseModel):
     the two sides differ. `explains` are findings of peers that this one is the cause of, as
     `instance rule`.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     rule: str = ""
     severity: Literal["fatal", "warning", "asked", "unrecognised"] = "fatal"
@@ -73,12 +72,12 @@ class Finding(BaseModel):
     remedy: Words = SILENCE
     context: tuple[str, ...] = ()
     at: int = 0
-    values: dict[str, str] = {}
+    values: dict[str, str] = Field(default_factory=dict)
     notes: tuple[Words, ...] = ()
     explains: tuple[str, ...] = ()
 
 
-class Diagnosis(BaseModel):
+class Diagnosis(Value):
     """What the logs of one instance, or one file, say.
 
     `first` is the first cause, None where nothing tells of an error; `others` are the rest in the
@@ -86,8 +85,6 @@ class Diagnosis(BaseModel):
     was left out. `peer` names the instance whose own finding is the cause of `first`; `unread` is
     why there is no log. `previous` are earlier attempts that ended, the newest first.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str = ""
     role: str = ""
@@ -106,13 +103,11 @@ class Diagnosis(BaseModel):
         return (self.first, *self.others) if self.first else self.others
 
 
-class GroupDiagnosis(BaseModel):
+class GroupDiagnosis(Value):
     """A group's logs read together: its causes, those that explain most first, and each member.
 
     `causes` are instances whose first finding no peer's cause explains.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     group: str
     causes: tuple[str, ...] = ()

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from backend.domain.errors import Problem
 from backend.domain.rules.words import Language, say, shown
 from backend.domain.telling.text_life import TEXT as _LIFE
 from backend.domain.telling.text_marks import TEXT as _MARKS
+from backend.domain.value import Value
 
 TEXT: Mapping[str, tuple[str, str]] = {**_LIFE, **_MARKS}
 """id -> the English and the Chinese template."""
@@ -26,10 +27,8 @@ PROBLEM = "problem"
 """The id of a finding or a failure; its values are the `Problem`."""
 
 
-class Said(BaseModel):
+class Said(Value):
     """One thing told; `values` fill the sentence that `id` names."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     values: dict[str, Any] = Field(default_factory=dict)
