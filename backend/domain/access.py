@@ -39,7 +39,8 @@ class Token(Value):
 class NewToken(Value):
     """A token that is asked for. `days` is how long it holds; null is for ever."""
 
-    model_config = ConfigDict(extra="forbid")
+    # FastAPI warns of a body whose validator is not there yet
+    model_config = ConfigDict(extra="forbid", defer_build=False)
 
     name: Annotated[str, Field(examples=["ci"])]
     role: Role = "read"
