@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from backend.domain.value import Value
-
 from backend.domain.inside import Inside
+from backend.domain.value import Value
 
 
 class Listener(Value):
