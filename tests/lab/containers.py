@@ -1,10 +1,11 @@
-"""Podman on a laboratory host: real containers of a tiny image that sees the host's own /usr."""
+"""Podman or docker on a laboratory host: real containers of a tiny image that sees its own /usr."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,8 @@ from tests.lab.machines import Machine
 
 IMAGE = "localhost/engine:1"
 
-# The machine that carries the laboratory may lack the right to raise limits and have control groups
-# of both kinds; so rlimits are taken out before runc sees them, and the host has groups of its own.
+# The machine that carries the laboratory may have control groups of both kinds and no right to
+# raise limits: the host has groups of its own, and an OCI runtime that asks for less (`oci.py`).
 _SETUP = r"""
 set -e
 mount -t tmpfs groups /sys/fs/cgroup
@@ -23,39 +24,54 @@ for c in $(awk '!/^#/ && $4 == 1 { print $1 }' /proc/cgroups); do
 done
 mkdir -p /sys/fs/cgroup/systemd
 mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
-cat >/usr/local/bin/runc-lab <<'SH'
-#!/bin/sh
-b= f= p=
-for a; do case $p in --bundle|-b) b=$a ;; --process|-p) f=$a ;; esac; p=$a; done
-for j in ${b:+"$b/config.json"} ${f:+"$f"}; do
-  [ -f "$j" ] && "$LAB_PYTHON" -c '
-import json, sys
-data = json.load(open(sys.argv[1]))
-process = data.get("process", data)
-process.pop("rlimits", None)
-process.pop("oomScoreAdj", None)
-json.dump(data, open(sys.argv[1], "w"))' "$j"
-done
-exec runc "$@"
-SH
-sed -i "s|\"\$LAB_PYTHON\"|$1|" /usr/local/bin/runc-lab
+printf '#!/bin/sh\nexec "%s" -I "%s" "$@"\n' "$1" "$2" >/usr/local/bin/runc-lab
 chmod 755 /usr/local/bin/runc-lab
-mkdir -p /etc/containers /etc/cdi /run/ctr /run/cards
-printf '%s' "$5" >/run/cards/nvidia-smi
+mkdir -p /run/cards /etc/lab
+printf '%s\n' "$3" >/etc/lab/oci.json
+printf '%s' "$4" >/run/cards/nvidia-smi
 chmod 755 /run/cards/nvidia-smi
 for i in 0 1; do mknod "/run/cards/nvidia$i" c 1 3; done
-printf '%s\n' "$2" >/etc/containers/containers.conf
-printf '%s\n' "$3" >/etc/cdi/nvidia.json
-printf '[storage]\ndriver = "vfs"\ngraphroot = "/run/ctr/root"\nrunroot = "/run/ctr/run"\n' \
-  >/etc/containers/storage.conf
-echo '{"default": [{"type": "insecureAcceptAnything"}]}' >/etc/containers/policy.json
 cd /tmp
 mkdir -p image/usr image/etc image/tmp image/proc image/dev image/sys image/root
 for d in bin lib lib64 sbin; do ln -sfn "usr/$d" "image/$d"; done
 cp -a /etc/passwd /etc/ld.so.cache /etc/ssl image/etc/ # the router wants certificates
 tar -C image -cf image.tar .
-podman import -q image.tar "$4"
-podman run --rm --network host --log-driver none "$4" true
+"""
+_PODMAN = r"""
+mkdir -p /etc/containers /etc/cdi /run/ctr
+printf '%s\n' "$6" >/etc/cdi/nvidia.json
+cat >/etc/containers/containers.conf <<'CONF'
+[engine]
+runtime = "lab"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[engine.runtimes]
+lab = ["/usr/local/bin/runc-lab"]
+CONF
+printf '[storage]\ndriver = "vfs"\ngraphroot = "/run/ctr/root"\nrunroot = "/run/ctr/run"\n' \
+  >/etc/containers/storage.conf
+echo '{"default": [{"type": "insecureAcceptAnything"}]}' >/etc/containers/policy.json
+podman import -q image.tar "$5"
+podman run --rm --network host --log-driver none "$5" true
+"""
+_HOOK = r"""
+printf '#!/bin/sh\nexec cat >/dev/null\n' >/usr/local/bin/nvidia-container-runtime-hook
+chmod 755 /usr/local/bin/nvidia-container-runtime-hook # dockerd looks for it as it starts
+"""
+DOCKERD = r"""
+setsid dockerd --data-root /run/docker-data --exec-root /run/docker-exec --storage-driver vfs \
+  --iptables=false --ip6tables=false --bridge=none --add-runtime lab=/usr/local/bin/runc-lab \
+  --default-runtime lab </dev/null >/run/dockerd.log 2>&1 &
+n=0
+until docker version >/dev/null 2>&1; do
+  n=$((n + 1))
+  [ "$n" -lt 300 ] || { tail -n 5 /run/dockerd.log >&2; exit 1; }
+  sleep 0.1
+done
+"""
+_DOCKER_IMAGE = r"""
+docker import image.tar "$5" >/dev/null
+docker run --rm --network host --log-driver none "$5" true
 """
 
 
@@ -88,28 +104,35 @@ def cdi_spec(machine: Machine, indices: Sequence[int], *, uuids: bool = True) ->
 
 
 def with_podman(machine: Machine, python: str) -> None:
-    """Let the host run containers; its accelerators are CDI devices that leave a mark.
+    """Let the host run containers of podman; its accelerators are CDI devices that leave a mark.
 
-    Skips the test, with what podman said, where the kernel does not let it.
+    Skips the test, with what was said, where the kernel does not let it.
     """
-    volumes = [f"{v}:{v}:ro" for v in ("/usr", *map(str, machine.bind))]
-    if machine.plan.accelerators and machine.plan.vendor == "nvidia":
-        volumes.append("/run/cards/nvidia-smi:/usr/local/bin/nvidia-smi:ro")  # not the host's own
-    config = (
-        f"[containers]\nvolumes = {json.dumps(volumes)}\n"
-        '[engine]\nruntime = "lab"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n'
-        '[engine.runtimes]\nlab = ["/usr/local/bin/runc-lab"]\n'
-    )
-    cards = range(machine.plan.accelerators)
+    _set_up(machine, python, _SETUP + _PODMAN)
+
+
+def with_docker(machine: Machine, python: str) -> None:
+    """As `with_podman`, with a dockerd of the host's own; its GPUs come from NVIDIA's hook."""
+    _set_up(machine, python, _SETUP + _HOOK + DOCKERD + _DOCKER_IMAGE)
+
+
+def _set_up(machine: Machine, python: str, script: str) -> None:
+    plan = machine.plan
+    cards = range(plan.accelerators) if plan.vendor == "nvidia" else range(0)
+    mounts = [[v, v] for v in ("/usr", *map(str, machine.bind))]
+    mounts.append(["tmpfs", "/usr/local/Ascend"])
+    if cards:  # not the host's own, which knows all of them
+        mounts.append(["/run/cards/nvidia-smi", "/usr/local/bin/nvidia-smi"])
+    host = {"mounts": mounts, "cards": {plan.uuid(i): f"/dev/nvidia{i}" for i in cards}}
     cases = " ".join(
-        f"/dev/nvidia{i}) echo 'GPU {i}: {machine.plan.accelerator_type}"
-        f" (UUID: {machine.plan.uuid(i)})' ;;"
+        f"/dev/nvidia{i}) echo 'GPU {i}: {plan.accelerator_type} (UUID: {plan.uuid(i)})' ;;"
         for i in cards
     )
-    tool = _INSIDE_SMI.format(cases=cases)
     argv = [
-        "nsenter", "-t", str(machine.pid()), "-a", "/bin/sh", "-c", _SETUP, "sh",
-        python, config, cdi_spec(machine, cards), IMAGE, tool,
+        "nsenter", "-t", str(machine.pid()), "-a", "/bin/sh", "-c",
+        "mkdir -p /usr/local/Ascend\n" + script, "sh",
+        python, str(Path(__file__).with_name("oci.py")), json.dumps(host),
+        _INSIDE_SMI.format(cases=cases), IMAGE, cdi_spec(machine, cards),
     ]  # fmt: skip
     done = subprocess.run(
         argv, capture_output=True, text=True, timeout=60, check=False,
@@ -118,6 +141,8 @@ def with_podman(machine: Machine, python: str) -> None:
     if done.returncode != 0:
         pytest.skip(f"no containers here: {done.stderr.strip()[-500:]}")
 
+
+SET_UP = {"podman": with_podman, "docker": with_docker}
 
 OWN_DEVICES = r"""
 set -e

@@ -21,7 +21,7 @@ from backend.domain.instance import LaunchFile, LaunchSpec, ProcessStatus
 from backend.sandbox.plan import HostPlan
 from pdtui.cli.demo import chat, fetched_tokens
 from tests.lab.conftest import host_of
-from tests.lab.containers import IMAGE, with_podman
+from tests.lab.containers import IMAGE, SET_UP
 from tests.lab.machines import FAST_NIC, Rack, require_namespaces
 from tests.lab.test_group import RackLab
 from tests.live.lab import CONFIG, deployment, serving
@@ -37,8 +37,14 @@ SECRET = "line one\nline 'two' $HOME"
 
 
 @pytest.fixture(scope="module")
-def rack() -> Iterator[Rack]:
-    """Two hosts with podman."""
+def client() -> str:
+    """The runtime whose containers these are, and its client's name."""
+    return "podman"
+
+
+@pytest.fixture(scope="module")
+def rack(client: str) -> Iterator[Rack]:
+    """Two hosts with that runtime."""
     require_namespaces()
     with tempfile.TemporaryDirectory(prefix="pdtui-rack-") as folder:
         root = Path(folder)
@@ -49,7 +55,7 @@ def rack() -> Iterator[Rack]:
         try:
             rack.up()
             for machine in rack.machines:
-                with_podman(machine, sys.executable)
+                SET_UP[client](machine, sys.executable)
             with rack.inside():
                 yield rack
         finally:
@@ -57,8 +63,8 @@ def rack() -> Iterator[Rack]:
 
 
 @pytest.fixture
-def host(rack: Rack) -> Host:
-    return host_of(rack, rack.machines[0], runtime="podman")
+def host(rack: Rack, client: str) -> Host:
+    return host_of(rack, rack.machines[0], runtime=client)
 
 
 @pytest.fixture
@@ -95,8 +101,8 @@ async def logged(runtime: ContainerRuntime, host: Host, name: str, text: str) ->
     return said
 
 
-def containers(rack: Rack) -> list[str]:
-    return rack.machines[0].sh("podman ps -a --format '{{.Names}}'").split()
+def containers(rack: Rack, host: Host) -> list[str]:
+    return rack.machines[0].sh(f"{host.runtime} ps -a --format '{{{{.Names}}}}'").split()
 
 
 async def test_a_container_is_given_its_environment_files_and_cards_and_stops_in_good_order(
@@ -121,7 +127,7 @@ async def test_a_container_is_given_its_environment_files_and_cards_and_stops_in
     assert "a file of ours" in said
     again = await runtime.start(host, "one", 1, launch, {})
     assert (again.state, again.pid) == ("running", first.pid)
-    assert containers(rack) == ["pdtui-one-g1"]
+    assert containers(rack, host) == ["pdtui-one-g1"]
     commands = rack.machines[0].sh("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'")
     assert "line one" not in commands
 
@@ -133,7 +139,7 @@ async def test_a_container_is_given_its_environment_files_and_cards_and_stops_in
     ended = await runtime.stop(host, "one", 10)
     assert (ended.gone, ended.killed, ended.exit_code) == (True, False, 0)
     assert "bye" in (await runtime.log(host, "one")).text
-    assert containers(rack) == []
+    assert containers(rack, host) == []
     await runtime.remove(host, "one")
     assert await runtime.claims(host) == []
 
@@ -148,10 +154,10 @@ async def test_how_a_container_ended_is_how_its_instance_ended(
     await started(runtime, host, spec("exit 0", image="localhost/absent:9"), "two", 3)
     assert (await until(runtime, host, "two", "exited")).exit_code == 125
     said = (await runtime.log(host, "two")).text
-    assert "the image localhost/absent:9 is not on this host; podman pulls it" in said
-    assert "podman could not pull localhost/absent:9" in said
+    assert f"the image localhost/absent:9 is not on this host; {host.runtime} pulls it" in said
+    assert f"{host.runtime} could not pull localhost/absent:9" in said
     await runtime.remove(host, "two")
-    assert containers(rack) == []
+    assert containers(rack, host) == []
 
 
 async def test_one_that_ignores_its_end_or_lost_its_client_is_gone_all_the_same(
@@ -162,7 +168,7 @@ async def test_one_that_ignores_its_end_or_lost_its_client_is_gone_all_the_same(
     await logged(runtime, host, "three", "up")
     ended = await runtime.stop(host, "three", 1)
     assert (ended.gone, ended.killed) == (True, True)
-    assert containers(rack) == []
+    assert containers(rack, host) == []
 
     seen = await started(runtime, host, deaf, "three", 2)
     await logged(runtime, host, "three", "up")
@@ -170,7 +176,7 @@ async def test_one_that_ignores_its_end_or_lost_its_client_is_gone_all_the_same(
     await until(runtime, host, "three", "exited")
     ended = await runtime.stop(host, "three", 1)
     assert ended.gone
-    assert containers(rack) == []
+    assert containers(rack, host) == []
     assert rack.machines[0].sh("ps -eo args | grep -c '[w]hile :; do' || :").strip() == "0"
     await runtime.remove(host, "three")
 
@@ -193,13 +199,13 @@ async def test_one_that_the_kernel_killed_for_memory_says_so(
     await started(runtime, host, eater, "four")
     await logged(runtime, host, "four", "up")
     node = rack.machines[0]
-    inner = node.sh("podman inspect -f '{{.State.Pid}}' pdtui-four-g1").strip()
+    inner = node.sh(f"{host.runtime} inspect -f '{{{{.State.Pid}}}}' pdtui-four-g1").strip()
     try:
         if node.sh(MEMORY_GROUP, inner).strip() != "set":
             pytest.skip("no control group of version 1 for memory on this machine")
         if not node.sh("dmesg 2>/dev/null | head -n 1 || :"):
             pytest.skip("the kernel's log cannot be read here, and podman may not hear of it")
-        node.sh("podman kill --signal USR1 pdtui-four-g1 >/dev/null")
+        node.sh(f"{host.runtime} kill --signal USR1 pdtui-four-g1 >/dev/null")
         ended = await until(runtime, host, "four", "exited")
         assert ended.exit_code == 137
         assert ended.detail == OUT_OF_MEMORY
@@ -213,7 +219,7 @@ async def test_the_deeper_look_sees_containers_of_ours(
 ) -> None:
     """Those of this work directory, running or ended; not another's."""
     node = rack.machines[0]
-    run = "podman run -d --network host --log-driver none"
+    run = f"{host.runtime} run -d --network host --log-driver none"
     node.sh(
         f"{run} --name pdtui-gone-1-g1 --label pdtui.id=/root/login/.pdtui/instances/gone-1 {IMAGE}"
         f" sleep 300; {run} --name else-1 --label pdtui.id=/elsewhere/instances/else-1 {IMAGE} true"
@@ -224,15 +230,15 @@ async def test_the_deeper_look_sees_containers_of_ours(
             Box(name="pdtui-gone-1-g1", state="running", instance="gone-1"),
         )
     finally:
-        node.sh("podman rm -f pdtui-gone-1-g1 else-1 >/dev/null")
+        node.sh(f"{host.runtime} rm -f pdtui-gone-1-g1 else-1 >/dev/null")
 
 
 @pytest.fixture
-async def lab(rack: Rack, tmp_path: Path) -> AsyncIterator[RackLab]:
+async def lab(rack: Rack, client: str, tmp_path: Path) -> AsyncIterator[RackLab]:
     lab = RackLab(tmp_path, rack)
     await lab.up()
     for entry in lab.inventory:
-        entry |= {"kv_transfer_ifname": FAST_NIC, "runtime": "podman"}
+        entry |= {"kv_transfer_ifname": FAST_NIC, "runtime": client}
     await lab.add_hosts()
     try:
         yield lab
@@ -241,7 +247,7 @@ async def lab(rack: Rack, tmp_path: Path) -> AsyncIterator[RackLab]:
 
 
 async def test_a_group_of_containers_serves_heals_and_leaves_nothing(
-    lab: RackLab, rack: Rack
+    lab: RackLab, rack: Rack, client: str
 ) -> None:
     """1P1D and its router, all in containers; one is killed, then all are stopped."""
     document = deployment(lab.model, image=IMAGE)
@@ -251,12 +257,12 @@ async def test_a_group_of_containers_serves_heals_and_leaves_nothing(
     roles["decode"]["placement"] = [{"host": "pod2"}]
     await lab.asked(lambda c: c.apply(document))
     group = await lab.until("chat", serving(1, 1), seconds=90)
-    assert len(containers(rack)) == 2
+    assert len(rack.machines[0].sh(f"{client} ps -q").split()) == 2
     decode = next(m for m in group.members if m.role == "decode")
     _, answer, tokens = await chat(group)
     assert await fetched_tokens(decode) >= tokens > 0
 
-    rack.machines[1].sh("podman kill --all >/dev/null")
+    rack.machines[1].sh(f"{client} kill $({client} ps -q) >/dev/null")
     healed = await lab.until(
         "chat",
         lambda g: serving(1, 1)(g) and any(m.generation == 2 for m in g.members),
@@ -267,11 +273,13 @@ async def test_a_group_of_containers_serves_heals_and_leaves_nothing(
     await lab.asked(lambda c: c.delete("chat"))
     await lab.until_gone("chat", seconds=60)
     for machine in rack.machines:
-        assert machine.sh("podman ps -aq") == ""
+        assert machine.sh(f"{client} ps -aq") == ""
         assert "vllm" not in machine.sh("ps -eo args")
 
 
-async def test_containers_are_found_again_after_the_store_is_lost(lab: RackLab, rack: Rack) -> None:
+async def test_containers_are_found_again_after_the_store_is_lost(
+    lab: RackLab, rack: Rack, client: str
+) -> None:
     """The same containers under the same pids and generations, none started, none ended."""
     document = deployment(lab.model, image=IMAGE)
     roles = document["spec"]["roles"]
@@ -280,7 +288,7 @@ async def test_containers_are_found_again_after_the_store_is_lost(lab: RackLab, 
     roles["decode"]["placement"] = [{"host": "pod2"}]
     await lab.asked(lambda c: c.apply(document))
     before = await lab.until("chat", serving(1, 1), seconds=90)
-    ids = [m.sh("podman ps -q --no-trunc | sort") for m in rack.machines]
+    ids = [m.sh(f"{client} ps -q --no-trunc | sort") for m in rack.machines]
     await lab.stop_backend()
     lose_store(lab)
     await lab.add_hosts()
@@ -293,9 +301,9 @@ async def test_containers_are_found_again_after_the_store_is_lost(lab: RackLab, 
     assert {(m.id, m.pid, m.generation) for m in after.members} == {
         (m.id, m.pid, m.generation) for m in before.members
     }
-    assert [m.sh("podman ps -q --no-trunc | sort") for m in rack.machines] == ids
+    assert [m.sh(f"{client} ps -q --no-trunc | sort") for m in rack.machines] == ids
     await chat(after)
     await lab.asked(lambda c: c.delete("chat"))
     await lab.until_gone("chat", seconds=60)
     for machine in rack.machines:
-        assert machine.sh("podman ps -aq") == ""
+        assert machine.sh(f"{client} ps -aq") == ""
