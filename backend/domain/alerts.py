@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from backend.domain.effect import BAD
+from backend.domain.telling import Said, plainly, said, told
 from backend.domain.views import EventView, GroupView, MemberView
 from backend.domain.watch_views import AlertView
 
@@ -22,10 +23,11 @@ ACCELERATOR = re.compile(
     re.I,
 )
 DEAD = {
-    "exited": "has ended by itself",
-    "unhealthy": "does not answer its health path",
-    "unreachable": "cannot be seen: its host does not answer",
+    "exited": "alert.exited",
+    "unhealthy": "alert.unhealthy",
+    "unreachable": "alert.unreachable",
 }
+"""A member's state, or what is told of it, and the alert's sentence."""
 PLANNED = ("draining", "stopping")
 
 
@@ -44,7 +46,7 @@ def brief(group: GroupView, event: EventView) -> AlertView | None:
     if _asked_to_end(group) or event.kind not in DEAD:
         return None
     about = {"group": event.group, "instance": event.instance, "host": event.host}
-    return _alert("member_dead", event.message, **about)
+    return _alert("member_dead", event.said or plainly(event.message), **about)
 
 
 def _asked_to_end(group: GroupView) -> bool:
@@ -54,19 +56,21 @@ def _asked_to_end(group: GroupView) -> bool:
 
 def _of_member(group: GroupView, m: MemberView, wedged: frozenset[str]) -> Iterator[AlertView]:
     about = {"group": group.name, "instance": m.id, "host": m.host}
-    why = f": {m.note}" if m.note else ""
+    why = said("alert.because", why=m.note) if m.note else ""
     if m.state == "crash_loop":
-        text = f"{m.id} ended {m.failures} times before it served; it is not started again{why}"
-        yield _alert("crash_loop", text, **about)
+        words = said("alert.crash_loop", instance=m.id, failures=m.failures, why=why)
+        yield _alert("crash_loop", words, **about)
     elif m.state in DEAD:
-        yield _alert("member_dead", f"{m.id} {DEAD[m.state]}{why}", **about)
+        yield _alert("member_dead", said(DEAD[m.state], instance=m.id, why=why), **about)
     if m.id in wedged and m.state != "ready":
-        yield _alert("wedged", f"{m.id} answered no more and was killed{why}", **about)
+        yield _alert("wedged", said("alert.wedged", instance=m.id, why=why), **about)
     if m.note and m.state not in ("ready", *PLANNED):
         if DISK_FULL.search(m.note):
-            yield _alert("disk_full", f"the disk of {m.host} is full: {m.note}", **about)
+            words = said("alert.disk_full", host=m.host, why=m.note)
+            yield _alert("disk_full", words, **about)
         if ACCELERATOR.search(m.note):
-            yield _alert("accelerator", f"an accelerator of {m.host} fails: {m.note}", **about)
+            words = said("alert.accelerator", host=m.host, why=m.note)
+            yield _alert("accelerator", words, **about)
 
 
 def _of_traffic(group: GroupView) -> Iterator[AlertView]:
@@ -76,15 +80,19 @@ def _of_traffic(group: GroupView) -> Iterator[AlertView]:
             continue
         kind = "lease_expired" if found.reason == "lease_expired" else "effect"
         about = {"group": group.name, "instance": m.id, "host": m.host}
-        yield _alert(kind, f"{m.id}: {found.text}", **about)
+        yield _alert(kind, said("alert.of", name=m.id, what=found.words), **about)
     run = group.canary
     if run is not None and not run.ok:
-        yield _alert("canary", f"the canary of {group.name} fails: {run.note}", group=group.name)
+        words = said("alert.canary", name=group.name, what=run.words)
+        yield _alert("canary", words, group=group.name)
     for mark in group.marks:
         if DISK_FULL.search(mark.text):
-            yield _alert("disk_full", f"{group.name}: {mark.text}", group=group.name)
+            what = list(mark.said) or mark.text
+            words = said("alert.of", name=group.name, what=what)
+            yield _alert("disk_full", words, group=group.name)
 
 
-def _alert(kind: str, text: str, **about: str) -> AlertView:
+def _alert(kind: str, words: Said, **about: str) -> AlertView:
     where = about.get("instance") or about.get("host") or about.get("group") or ""
-    return AlertView(id=f"{kind}:{where}", kind=kind, text=text, **about)
+    text = told(words, "en")
+    return AlertView(id=f"{kind}:{where}", kind=kind, text=text, said=words, **about)

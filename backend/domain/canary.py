@@ -14,6 +14,7 @@ from typing import Any
 
 from backend.domain.group import Instance
 from backend.domain.metrics_recipe import CanaryRecipe
+from backend.domain.telling import Said, plainly, said, told
 from backend.domain.template import Renderer
 from backend.domain.watch_views import PairVerdict, PairView
 
@@ -63,13 +64,15 @@ class Reply:
         return int(found) if isinstance(found, int) else 0
 
     @property
-    def said(self) -> str:
+    def said(self) -> Said:
         """Why it is no answer."""
         if self.problem or not self.status:
-            return self.problem or "it did not answer"
+            return plainly(self.problem) if self.problem else said("pair.no_answer")
         error = (self.body or {}).get("error")
         words = error.get("message") if isinstance(error, Mapping) else None
-        return f"HTTP {self.status}" + (f": {str(words)[:200]}" if words else "")
+        if not words:
+            return said("pair.http", status=self.status)
+        return said("pair.http_words", status=self.status, words=str(words)[:200])
 
 
 def prompt(nonce: str) -> str:
@@ -162,32 +165,39 @@ def moved(
 
 
 def judge(
-    first: Reply, second: Reply, shown: bool | None, *, ids: tuple[str, str], log: str = ""
+    first: Reply,
+    second: Reply,
+    shown: bool | None,
+    *,
+    ids: tuple[str, str],
+    log: Said | None = None,
 ) -> PairView:
     """The verdict on a pair from both answers; `log` is what the decode's log says of a failure."""
     seconds = round(first.seconds + second.seconds, 3)
 
-    def view(verdict: PairVerdict, reason: str, text: str, culprit: str = "") -> PairView:
+    def view(verdict: PairVerdict, reason: str, words: Said, culprit: str = "") -> PairView:
         return PairView(
-            prefill=ids[0], decode=ids[1], verdict=verdict, reason=reason, text=text,
-            culprit=culprit, seconds=seconds, moved=shown,
+            prefill=ids[0], decode=ids[1], verdict=verdict, reason=reason, text=told(words, "en"),
+            said=words, culprit=culprit, seconds=seconds, moved=shown,
         )  # fmt: skip
 
+    def logged(words: Said) -> Said:
+        return said("pair.logged", what=words, log=log) if log else words
+
     if 401 in (first.status, second.status):
-        return view("unknown", "api_key", "the engine asks for an API key")
+        return view("unknown", "api_key", said("pair.engine_key"))
     if first.status != 200 or first.text is None:
-        return view("failed", "prefill", f"prefill: {first.said}", ids[0])
+        return view("failed", "prefill", said("pair.side", side="prefill", what=first.said), ids[0])
     if second.status != 200 or second.text is None:
-        said = f"decode: {second.said}" + (f"; its log says: {log}" if log else "")
-        return view("failed", "decode", said, ids[1])
+        words = said("pair.side", side="decode", what=second.said)
+        return view("failed", "decode", logged(words), ids[1])
     if shown is False:
-        said = "the decode answered, but computed the prompt itself: no KV came from prefill"
-        return view("not_moved", "not_moved", said + (f"; its log says: {log}" if log else ""))
+        return view("not_moved", "not_moved", logged(said("pair.not_moved")))
     begins = first.text.rstrip("\N{REPLACEMENT CHARACTER}")  # half a character is no word yet
     if not second.text or not second.text.startswith(begins):
-        said = f"prefill begins with {first.text!r}, decode with {second.text[:40]!r}"
-        return view("content", "content", f"the answers differ: {said}")
-    return view("ok", "ok", "KV moved" if shown else "answered; nothing shows whether KV moved")
+        words = said("pair.differs", first=repr(first.text), second=repr(second.text[:40]))
+        return view("content", "content", words)
+    return view("ok", "ok", said("pair.moved") if shown else said("pair.unproven"))
 
 
 def settle(pairs: Sequence[PairView]) -> tuple[PairView, ...]:
@@ -199,8 +209,9 @@ def settle(pairs: Sequence[PairView]) -> tuple[PairView, ...]:
     for pair in pairs:
         late = pair.seconds > max(SLOW_LEAST_S, SLOW_FACTOR * median)
         if pair.verdict == "ok" and late:
-            text = f"{pair.seconds:.1f} s, where the median is {median:.1f} s"
-            pair = pair.model_copy(update={"verdict": "slow", "reason": "slow", "text": text})
+            words = said("pair.slow", seconds=f"{pair.seconds:.1f}", median=f"{median:.1f}")
+            update = {"text": told(words, "en"), "said": words}
+            pair = pair.model_copy(update={"verdict": "slow", "reason": "slow", **update})
         if pair.verdict in ("failed", "not_moved") and pair.reason != "prefill":
             pair = pair.model_copy(update={"culprit": _culprit(pair, pairs)})
         out.append(pair)
@@ -229,31 +240,34 @@ def through_router(reply: Reply, shown: bool | None) -> PairView:
     """The verdict on one request through the router."""
     by = served_by(str((reply.body or {}).get("id", "")))
     seconds = round(reply.seconds, 3)
+
+    def view(verdict: PairVerdict, reason: str, words: Said, **more: Any) -> PairView:
+        return PairView(
+            verdict=verdict, reason=reason, text=told(words, "en"), said=words, **more
+        )  # fmt: skip
+
     if reply.status == 401:
-        return PairView(verdict="unknown", reason="api_key", text="it asks for an API key")
+        return view("unknown", "api_key", said("pair.router_key"))
     if reply.status != 200 or not reply.text:
-        text = f"router: {reply.said}" if reply.status != 200 else "router: an empty answer"
-        return PairView(
-            verdict="failed", reason="router", text=text, culprit="router", seconds=seconds
-        )
+        what = reply.said if reply.status != 200 else said("pair.empty")
+        words = said("pair.side", side="router", what=what)
+        return view("failed", "router", words, culprit="router", seconds=seconds)
     if shown is False:
-        text = f"answered by {by or 'a pair'}, but no KV moved"
-        return PairView(
-            verdict="not_moved", reason="not_moved", text=text, seconds=seconds, moved=False
-        )
-    text = f"answered by {by}" if by else "answered"
-    return PairView(verdict="ok", reason="ok", text=text, seconds=seconds, moved=shown)
+        words = said("pair.by_unmoved", pair=by or said("pair.a_pair"))
+        return view("not_moved", "not_moved", words, seconds=seconds, moved=False)
+    words = said("pair.by", pair=by) if by else said("pair.answered")
+    return view("ok", "ok", words, seconds=seconds, moved=shown)
 
 
 BAD = ("failed", "not_moved", "content")
 
 
-def summary(pairs: Sequence[PairView], router: PairView | None) -> str:
-    """What is wrong, the gravest first; empty when nothing is."""
+def summary(pairs: Sequence[PairView], router: PairView | None) -> Said | None:
+    """What is wrong, the gravest first; None when nothing is."""
     bad = [p for p in pairs if p.verdict in BAD]
     if router is not None and router.verdict in BAD and not bad:
-        return router.text
+        return router.words
     if not bad:
-        return ""
+        return None
     blamed = sorted({p.culprit or f"{p.prefill} -> {p.decode}" for p in bad})
-    return f"{', '.join(blamed)}: {bad[0].text}"
+    return said("canary.blamed", who=blamed, what=bad[0].words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,13 +11,16 @@ from pydantic import Field
 from backend.domain.checkup import Checkup, Reach
 from backend.domain.errors import Problem
 from backend.domain.host import Host, HostFacts
+from backend.domain.rules.words import TOLD
+from backend.domain.telling import Said, plainly, said, told
 from backend.domain.value import Value
 
 Verdict = Literal["pass", "warn", "fail"]
 
 
 class Finding(Value):
-    """One check's result on one host: `seen` is what was found, `remedy` what to do about it."""
+    """One check's result on one host: `seen` is what was found, `remedy` what to do about it, in
+    English; `said` and `advised` are both as data (None from a backend of an earlier version)."""
 
     check: str
     host: str
@@ -25,6 +28,8 @@ class Finding(Value):
     seen: str
     remedy: str = ""
     values: dict[str, Any] = Field(default_factory=dict)
+    said: Said | None = None
+    advised: Said | None = None
 
 
 @dataclass(frozen=True)
@@ -58,12 +63,19 @@ class Patient:
     reaches: tuple[Reach, ...] = ()
 
     def finding(
-        self, check: str, verdict: Verdict, seen: str, remedy: str = "", **values: Any
+        self,
+        check: str,
+        verdict: Verdict,
+        seen: Said | str,
+        remedy: Said | str = "",
+        **values: Any,
     ) -> Finding:
-        """A finding about this host."""
+        """A finding about this host; a text is told as it is."""
+        seen = plainly(seen) if isinstance(seen, str) else seen
+        remedy = plainly(remedy) if isinstance(remedy, str) else remedy
         return Finding(
-            check=check, host=self.host.name, verdict=verdict, seen=seen, remedy=remedy,
-            values=values,
+            check=check, host=self.host.name, verdict=verdict, values=values,
+            seen=told(seen, "en"), remedy=told(remedy, "en"), said=seen, advised=remedy,
         )  # fmt: skip
 
 
@@ -75,17 +87,16 @@ def failures(findings: Iterable[Finding]) -> tuple[Problem, ...]:
             message=f"host {f.host}: {f.seen}.",
             remedy=f.remedy,
             path=f"hosts.{f.host}",
-            values={"host": f.host, **f.values},
+            values={"host": f.host, **f.values, **_told(f)},
         )
         for f in findings
         if f.verdict == "fail"
     )
 
 
-LISTED = 6
-
-
-def some(items: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
-    more = f" and {len(items) - LISTED} more" if len(items) > LISTED else ""
-    return ", ".join(items[:LISTED]) + more
+def _told(f: Finding) -> dict[str, Any]:
+    """The problem's words as data (`backend.domain.rules.words.TOLD`)."""
+    if f.said is None or f.advised is None:
+        return {}
+    whole = said("doctor.host", host=f.host, seen=f.said)
+    return {TOLD: [one.model_dump(mode="json") for one in (whole, f.advised)]}

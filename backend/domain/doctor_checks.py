@@ -6,10 +6,10 @@ Source: what breaks groups in practice, from public reports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from backend.domain.checkup import Checkup, ModelCopy
-from backend.domain.doctor import Finding, Patient, Verdict, some
+from backend.domain.checkup import Checkup, ModelCopy, Reach
+from backend.domain.doctor import Finding, Patient, Verdict
 from backend.domain.doctor_devices import (
     accelerators,
     fabric,
@@ -23,6 +23,7 @@ from backend.domain.doctor_devices import (
 from backend.domain.host import HostFacts
 from backend.domain.network import candidates, routable
 from backend.domain.rules.hosts import ENGINE_WINDOWS
+from backend.domain.telling import Said, plainly, said, several, worded
 
 Check = Callable[[Patient, HostFacts, Checkup], Iterator[Finding]]
 WORST: dict[Verdict, int] = {"fail": 0, "warn": 1, "pass": 2}
@@ -37,22 +38,23 @@ def forwarding(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     if c.forwarding is None:
         return
     if c.forwarding:
-        instead = f"; {c.relays[0]} there dials instead, a session a request" if c.relays else ""
+        seen = said("doctor.forwarding.none", cause=c.forwarding)
+        if c.relays:
+            seen = said("doctor.forwarding.relay", cause=c.forwarding, relay=c.relays[0])
         yield p.finding(
-            "forwarding", "warn" if c.relays else "fail",
-            f"its SSH server opens no TCP connections ({c.forwarding}){instead}",
-            "Set AllowTcpForwarding yes (or local) in its sshd_config.", cause=c.forwarding,
+            "forwarding", "warn" if c.relays else "fail", seen, said("doctor.forwarding.do"),
+            cause=c.forwarding,
         )  # fmt: skip
     else:
-        yield p.finding("forwarding", "pass", "SSH forwards TCP")
+        yield p.finding("forwarding", "pass", said("doctor.forwarding.well"))
 
 
 def tools(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     """What our scripts call there."""
     if f.missing_tools:
         yield p.finding(
-            "tools", "fail", f"not installed: {', '.join(f.missing_tools)}",
-            "Install util-linux, awk and grep there.", missing=list(f.missing_tools),
+            "tools", "fail", said("doctor.tools.missing", tools=f.missing_tools),
+            said("doctor.tools.do"), missing=list(f.missing_tools),
         )  # fmt: skip
 
 
@@ -61,13 +63,13 @@ def clock(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     if c.skew_s is None:
         return
     if abs(c.skew_s) > SKEW_S:
-        ahead = "ahead of" if c.skew_s > 0 else "behind"
+        key = "doctor.clock.ahead" if c.skew_s > 0 else "doctor.clock.behind"
         yield p.finding(
-            "clock", "warn", f"its clock is {abs(c.skew_s):.0f} s {ahead} ours",
-            "Let a time service (chrony, systemd-timesyncd) set it.", seconds=round(c.skew_s, 1),
+            "clock", "warn", said(key, seconds=f"{abs(c.skew_s):.0f}"), said("doctor.clock.do"),
+            seconds=round(c.skew_s, 1),
         )  # fmt: skip
     else:
-        yield p.finding("clock", "pass", "its clock agrees with ours")
+        yield p.finding("clock", "pass", said("doctor.clock.well"))
 
 
 def disk(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
@@ -75,32 +77,34 @@ def disk(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     where = p.host.work_dir
     if c.writable is False:
         yield p.finding(
-            "disk", "fail", f"nothing can be written in {where}",
-            "Free some space, or set work_dir to a folder that the user may write.", path=where,
+            "disk", "fail", said("doctor.disk.unwritable", path=where),
+            said("doctor.disk.unwritable.do"), path=where,
         )  # fmt: skip
     if c.disk_free is None:
         return
     if c.disk_free < SCANT_DISK:
         verdict: Verdict = "fail" if c.disk_free < LEAST_DISK else "warn"
         yield p.finding(
-            "disk", verdict, f"{c.disk_free} MiB are free where {where} lies",
-            "Free some space, or set work_dir to another disk.", free_mib=c.disk_free,
+            "disk", verdict, said("doctor.disk.scant", free=c.disk_free, path=where),
+            said("doctor.disk.scant.do"), free_mib=c.disk_free,
         )  # fmt: skip
     elif c.writable:
-        yield p.finding("disk", "pass", f"{c.disk_free >> 10} GiB are free for {where}")
+        seen = said("doctor.disk.well", free=c.disk_free >> 10, path=where)
+        yield p.finding("disk", "pass", seen)
 
 
 def memory(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     """Host memory, and the shared memory that an engine's processes talk through."""
     if c.memory_total is not None and c.memory_free < SCANT_MEMORY:
         yield p.finding(
-            "memory", "warn", f"{c.memory_free} MiB of {c.memory_total} MiB memory are available",
-            "End what uses it.", free_mib=c.memory_free,
+            "memory", "warn",
+            said("doctor.memory.scant", free=c.memory_free, total=c.memory_total),
+            said("doctor.memory.do"), free_mib=c.memory_free,
         )  # fmt: skip
     if c.shm_total is not None and c.shm_total < SCANT_SHM:
         yield p.finding(
-            "shm", "warn", f"its shared memory (/dev/shm) has {c.shm_total} MiB",
-            "Give it at least 1 GiB: engines' workers exchange data there.", mib=c.shm_total,
+            "shm", "warn", said("doctor.shm.scant", mib=c.shm_total), said("doctor.shm.do"),
+            mib=c.shm_total,
         )  # fmt: skip
 
 
@@ -109,14 +113,14 @@ def limits(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     memlock = c.limits.get("memlock")
     if c.rdma and memlock is not None:
         yield p.finding(
-            "memlock", "warn", f"only {memlock} KiB of memory may be locked, and it has RDMA",
-            "Set memlock to unlimited in /etc/security/limits.conf and log in anew.", kib=memlock,
+            "memlock", "warn", said("doctor.memlock.scant", kib=memlock),
+            said("doctor.memlock.do"), kib=memlock,
         )  # fmt: skip
     files = c.limits.get("nofile")
     if files is not None and files < SCANT_FILES:
         yield p.finding(
-            "nofile", "warn", f"a process may have {files} files and connections open",
-            f"Raise nofile to {SCANT_FILES} or more in /etc/security/limits.conf.", limit=files,
+            "nofile", "warn", said("doctor.nofile.scant", files=files),
+            said("doctor.nofile.do", least=SCANT_FILES), limit=files,
         )  # fmt: skip
 
 
@@ -126,10 +130,11 @@ def leftovers(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     lost = [m for m in c.marked if m.instance not in p.instances]
     ours = [m for m in lost if owner.get(m.instance, p.owner) == p.owner]
     if ours:
-        listed = [f"{m.name} (pid {m.pid}, of {m.instance})" for m in ours]
+        key = "doctor.leftovers.process"
+        listed = [said(key, name=m.name, pid=m.pid, instance=m.instance) for m in ours]
         yield p.finding(
-            "leftovers", "warn", f"left over from instances that are gone: {some(listed)}",
-            "End them, or adopt their group.", pids=[m.pid for m in ours],
+            "leftovers", "warn", said("doctor.leftovers.processes", what=several(listed)),
+            said("doctor.leftovers.processes.do"), pids=[m.pid for m in ours],
         )  # fmt: skip
     boxes = [
         f"{b.name} ({b.state})"
@@ -138,20 +143,20 @@ def leftovers(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     ]
     if boxes:
         yield p.finding(
-            "leftovers", "warn", f"containers of instances that are gone: {some(boxes)}",
-            "Remove them (docker or podman rm -f), or adopt their group.", containers=boxes,
+            "leftovers", "warn", said("doctor.leftovers.containers", what=several(boxes)),
+            said("doctor.leftovers.containers.do"), containers=boxes,
         )  # fmt: skip
     stale = [i for i, o in owner.items() if o == p.owner and i not in p.instances]
     if stale:
         yield p.finding(
-            "claims", "warn", f"claims of instances that are gone: {some(stale)}",
-            f"Remove their folders in {p.host.work_dir}/instances.", instances=stale,
+            "claims", "warn", said("doctor.claims.stale", what=several(stale)),
+            said("doctor.claims.do", path=f"{p.host.work_dir}/instances"), instances=stale,
         )  # fmt: skip
     others = sorted({o for o in owner.values() if o != p.owner})
     if others:
         yield p.finding(
-            "owners", "warn", f"other backends run instances here too: {some(others)}",
-            "Their accelerators and ports count as taken.", owners=others,
+            "owners", "warn", said("doctor.owners.others", what=several(others)),
+            said("doctor.owners.do"), owners=others,
         )  # fmt: skip
 
 
@@ -163,32 +168,32 @@ def ports(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     names = {x.port: x for x in c.listeners}
     if held:
         listed = [
-            f"{n} ({names[n].name}, pid {names[n].pid})" if n in names and names[n].pid else str(n)
+            said("doctor.ports.by", port=n, name=names[n].name, pid=names[n].pid)
+            if n in names and names[n].pid
+            else str(n)
             for n in held
         ]
         whole = len(held) > last - first
         yield p.finding(
             "ports", "fail" if whole else "warn",
-            f"in the service port range {first}-{last} others listen on {some(listed)}",
-            "They are never handed out; move service_port_range if there are many.", ports=held,
+            said("doctor.ports.held", first=first, last=last, what=several(listed)),
+            said("doctor.ports.held.do"), ports=held,
         )  # fmt: skip
     stuck = sorted(n for n in c.unbindable or () if n not in held and n not in claimed)
     if stuck:
         yield p.finding(
             "port_bind", "warn",
-            f"nobody listens on {some([str(n) for n in stuck])}, yet they cannot be bound",
-            "Something there holds or reserves them: look at ss -anp and at ip_unprivileged_port_"
-            "start; or move service_port_range.", ports=stuck,
+            said("doctor.port_bind.stuck", what=several([str(n) for n in stuck])),
+            said("doctor.port_bind.do"), ports=stuck,
         )  # fmt: skip
-    reach = [("outgoing connections", f.ephemeral)]
-    reach += [("the engines' own random ports", w) for w in ENGINE_WINDOWS]
-    over = [f"{what} ({a}-{b})" for what, (a, b) in reach if a <= last and first <= b]
+    reach = [("doctor.port_range.outgoing", f.ephemeral)]
+    reach += [("doctor.port_range.engines", w) for w in ENGINE_WINDOWS]
+    over = [said(what, first=a, last=b) for what, (a, b) in reach if a <= last and first <= b]
     if over:
         yield p.finding(
-            "port_range", "warn", f"the service port range {first}-{last} overlaps {some(over)}",
-            "Choose another service_port_range, or reserve it: sysctl "
-            f"net.ipv4.ip_local_reserved_ports={first}-{last}.",
-            range=[first, last],
+            "port_range", "warn",
+            said("doctor.port_range.overlaps", first=first, last=last, what=several(over)),
+            said("doctor.port_range.do", first=first, last=last), range=[first, last],
         )  # fmt: skip
 
 
@@ -202,54 +207,67 @@ def interface(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
             f.address in named.addresses or any(map(routable, named.addresses))
         )
         if named is None or not named.up or not reached:
-            why = "is not there" if named is None else "has no routable address"
-            why = "is down" if named is not None and not named.up else why
+            why = "doctor.interface.absent" if named is None else "doctor.interface.unrouted"
+            why = "doctor.interface.down" if named is not None and not named.up else why
+            could = [i.name for i in candidates(f)]
             yield p.finding(
-                "interface", "fail", f"its KV interface {chosen} {why}",
-                f"Set kv_transfer_ifname to one of: {some([i.name for i in candidates(f)])}.",
-                interface=chosen, candidates=[i.name for i in candidates(f)],
+                "interface", "fail", said(why, name=chosen),
+                said("doctor.interface.choose", names=several(could)),
+                interface=chosen, candidates=could,
             )  # fmt: skip
         else:
-            yield p.finding("interface", "pass", f"KV traffic goes over {chosen}")
+            yield p.finding("interface", "pass", said("doctor.interface.well", name=chosen))
         return
     found = [i.name for i in candidates(f)]
     if len(found) > 1 and p.needs.plane != "control":
         yield p.finding(
-            "interface", "warn", f"{len(found)} interfaces could carry KV traffic: {some(found)}",
-            "Name one in kv_transfer_ifname; modes that need it refuse the host until then.",
-            candidates=found,
+            "interface", "warn",
+            said("doctor.interface.several", count=len(found), names=several(found)),
+            said("doctor.interface.several.do"), candidates=found,
         )  # fmt: skip
     elif found:
-        yield p.finding("interface", "pass", f"KV traffic goes over {found[0]}")
+        yield p.finding("interface", "pass", said("doctor.interface.well", name=found[0]))
 
 
 def kv_routes(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     """KV traffic gets to the group's other hosts, over the interface that was chosen for it."""
-    cut = [f"{r.target} ({r.address}: {r.seen or 'no way'})" for r in p.reaches if r.ok is False]
+    cut = [r for r in p.reaches if r.ok is False]
     if cut:
         yield p.finding(
-            "kv_route", "fail", f"KV traffic does not get to {some(cut)}",
-            "Choose kv_transfer_ifname on both hosts in one network, or mend the route.", hosts=cut,
+            "kv_route", "fail", said("doctor.kv_route.cut", what=_ways(cut)),
+            said("doctor.kv_route.cut.do"), hosts=[r.target for r in cut],
         )  # fmt: skip
-    mute = [f"{r.target} ({r.address}: {r.seen})" for r in p.reaches if r.ok is None]
+    mute = [r for r in p.reaches if r.ok is None]
     if mute:
         yield p.finding(
-            "kv_route", "warn", f"nothing answered on the way to {some(mute)}",
-            "Let the hosts' firewalls pass the service ports between the group's hosts.",
-            hosts=mute,
+            "kv_route", "warn", said("doctor.kv_route.mute", what=_ways(mute)),
+            said("doctor.kv_route.mute.do"), hosts=[r.target for r in mute],
         )  # fmt: skip
-    astray = [
-        f"{r.target} over {r.via}" for r in p.reaches if r.ok and r.via and r.via != r.interface
-    ]
+    astray = [r for r in p.reaches if r.ok and r.via and r.via != r.interface]
     if astray:
-        wanted = p.reaches[0].interface
+        over = several([said("doctor.kv_route.over", host=r.target, name=r.via) for r in astray])
         yield p.finding(
-            "kv_route", "warn", f"its routes lead to {some(astray)}, not over {wanted}",
-            "Choose kv_transfer_ifname on all hosts in one network.", hosts=astray,
+            "kv_route", "warn",
+            said("doctor.kv_route.astray", what=over, name=p.reaches[0].interface),
+            said("doctor.kv_route.astray.do"), hosts=[r.target for r in astray],
         )  # fmt: skip
     if p.reaches and not (cut or mute or astray):
-        over = p.reaches[0].interface
-        yield p.finding("kv_route", "pass", f"{len(p.reaches)} hosts are reached over {over}")
+        seen = said("doctor.kv_route.well", count=len(p.reaches), name=p.reaches[0].interface)
+        yield p.finding("kv_route", "pass", seen)
+
+
+def _ways(reaches: Sequence[Reach]) -> Said:
+    return several(
+        [
+            said(
+                "doctor.kv_route.to",
+                host=r.target,
+                address=r.address,
+                why=plainly(r.seen) if r.seen else said("doctor.kv_route.no_way"),
+            )
+            for r in reaches
+        ]
+    )
 
 
 def runtime(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
@@ -257,21 +275,22 @@ def runtime(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     kind = p.host.runtime
     if kind == "process":
         return
-    said = c.runtimes.get(kind)
-    if said is None or said.startswith("!"):
-        seen = f"{kind} does not answer: {said[1:]}" if said else f"{kind} is not installed"
+    version = c.runtimes.get(kind)
+    if version is None or version.startswith("!"):
+        seen = said("doctor.runtime.absent", runtime=kind)
+        if version:
+            seen = said("doctor.runtime.silent", runtime=kind, why=version[1:])
         yield p.finding(
-            "runtime", "fail", seen,
-            f"Install it, start it, and let the user use it (for docker: usermod -aG docker "
-            f"{p.host.user or 'USER'}).", runtime=kind,
+            "runtime", "fail", seen, said("doctor.runtime.do", user=p.host.user or "USER"),
+            runtime=kind,
         )  # fmt: skip
         return
-    yield p.finding("runtime", "pass", f"{kind} {said}")
+    yield p.finding("runtime", "pass", f"{kind} {version}")
     nvidia = any(a.vendor == "nvidia" for a in f.accelerators)
     if nvidia and not c.gpu_runtimes and c.inside is None:
         yield p.finding(
-            "gpu_runtime", "warn", f"nothing lets {kind} see the GPUs",
-            "Install nvidia-container-toolkit, and for podman run nvidia-ctk cdi generate.",
+            "gpu_runtime", "warn", said("doctor.gpu_runtime.none", runtime=kind),
+            said("doctor.gpu_runtime.do"),
         )  # fmt: skip
 
 
@@ -280,12 +299,12 @@ def programs(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     for name in p.needs.programs:
         path = c.programs.get(name)
         if path:
-            yield p.finding("program", "pass", f"{name} is {path}", program=name)
+            seen = said("doctor.program.well", name=name, path=path)
+            yield p.finding("program", "pass", seen, program=name)
         elif path is not None:
             yield p.finding(
-                "program", "fail", f"{name} is not there, or not on the PATH of a login by SSH",
-                f"Install it, or set executables: pdtui hosts edit {p.host.name} "
-                "executables.PROGRAM=/path/to/venv.", program=name,
+                "program", "fail", said("doctor.program.absent", name=name),
+                said("doctor.program.do", host=p.host.name), program=name,
             )  # fmt: skip
 
 
@@ -294,9 +313,8 @@ def models(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     for copy in c.models:
         if not copy.there:
             yield p.finding(
-                "model", "fail", f"the model {copy.path} is not there",
-                "Copy it there, or keep the role off this host with its host selector.",
-                path=copy.path,
+                "model", "fail", said("doctor.model.absent", path=copy.path),
+                said("doctor.model.absent.do"), path=copy.path,
             )  # fmt: skip
             continue
         others = [
@@ -307,7 +325,7 @@ def models(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
         ]
         config = [name for name, other in others if other.digest != copy.digest]
         files = [
-            f"{name} ({other.weights} weight files, {other.size} bytes)"
+            said("doctor.model.on", host=name, weights=other.weights, size=other.size)
             for name, other in others
             if name not in config and (other.weights, other.size) != (copy.weights, copy.size)
         ]
@@ -315,26 +333,25 @@ def models(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
 
 
 def _compared(
-    p: Patient, copy: ModelCopy, config: list[str], files: list[str]
+    p: Patient, copy: ModelCopy, config: list[str], files: list[Said]
 ) -> Iterator[Finding]:
     """Another config.json is another model; other weight files may be."""
-    remedy = "Copy the same files to every host: mixed KV gives wrong answers without an error."
+    remedy = said("doctor.model.same.do")
     if config:
         yield p.finding(
-            "model", "fail", f"the config.json of {copy.path} differs from that on {some(config)}",
+            "model", "fail", said("doctor.model.config", path=copy.path, what=several(config)),
             remedy, path=copy.path, differs=config,
         )  # fmt: skip
     elif files:
         yield p.finding(
             "model", "warn",
-            f"{copy.path} has {copy.weights} weight files, {copy.size} bytes; not so on "
-            f"{some(files)}",
+            said("doctor.model.files", path=copy.path, weights=copy.weights, size=copy.size,
+                 what=several(files)),
             remedy, path=copy.path,
         )  # fmt: skip
     else:
-        yield p.finding(
-            "model", "pass", f"{copy.path} has {copy.weights} weight files", path=copy.path
-        )
+        seen = said("doctor.model.well", path=copy.path, weights=copy.weights)
+        yield p.finding("model", "pass", seen, path=copy.path)
 
 
 CHECKS: tuple[Check, ...] = (
@@ -347,14 +364,18 @@ CHECKS: tuple[Check, ...] = (
 def examine(patient: Patient) -> tuple[Finding, ...]:
     """Every finding about a host, the worst first. One that did not answer has only that."""
     if patient.facts is None or patient.checkup is None:
-        problem = patient.problem
-        seen = problem.message if problem else "it has not answered yet"
-        return (
-            patient.finding(
-                "ssh", "fail", seen, problem.remedy if problem else "Look at it again.",
-                **({"rule": problem.rule} if problem else {}),
-            ),
-        )  # fmt: skip
+        return (_silent(patient),)
     found = [f for check in CHECKS for f in check(patient, patient.facts, patient.checkup)]
-    found.insert(0, patient.finding("ssh", "pass", f"answers as {patient.facts.hostname}"))
+    found.insert(0, _answers(patient, patient.facts))
     return tuple(sorted(found, key=lambda f: WORST[f.verdict]))
+
+
+def _answers(p: Patient, f: HostFacts) -> Finding:
+    return p.finding("ssh", "pass", said("doctor.answers", hostname=f.hostname))
+
+
+def _silent(p: Patient) -> Finding:
+    if p.problem is None:
+        return p.finding("ssh", "fail", said("doctor.silent"), said("doctor.silent.do"))
+    message, remedy = worded(p.problem)
+    return p.finding("ssh", "fail", message, remedy, rule=p.problem.rule)

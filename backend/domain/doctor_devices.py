@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from backend.domain.checkup import Checkup
-from backend.domain.doctor import Finding, Patient, some
+from backend.domain.doctor import Finding, Patient
 from backend.domain.host import HostFacts
 from backend.domain.inside import judged
 from backend.domain.picture import strangers
+from backend.domain.telling import said, several
 
 FABRIC_WELL = ("completed", "success")
 
@@ -19,17 +20,18 @@ def accelerators(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     if f.accelerator_note:
         yield p.finding(
             "accelerators", "warn" if count else "fail",
-            f"{count} found; the vendor's tool says: {f.accelerator_note}",
-            "Look at the driver and at dmesg; reboot after a driver update.", count=count,
+            said("doctor.accelerators.note", count=count, note=f.accelerator_note),
+            said("doctor.accelerators.do"), count=count,
         )  # fmt: skip
     elif count:
         kinds = sorted({a.type for a in f.accelerators})
-        yield p.finding("accelerators", "pass", f"{count} x {', '.join(kinds)}", count=count)
+        seen = said("doctor.accelerators.well", count=count, kinds=kinds)
+        yield p.finding("accelerators", "pass", seen, count=count)
     cut = [str(a.index) for a in f.accelerators if a.mig]
     if cut:
         yield p.finding(
-            "mig", "warn", f"MIG is on for {', '.join(cut)}: members cannot run on slices",
-            "Switch it off there: nvidia-smi -i N -mig 0.", accelerators=cut,
+            "mig", "warn", said("doctor.mig.on", cards=cut), said("doctor.mig.do"),
+            accelerators=cut,
         )  # fmt: skip
 
 
@@ -37,11 +39,12 @@ def foreign(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     """Accelerators that somebody uses without having claimed them."""
     claimed = {a for claim in f.claims for a in claim.accelerators}
     cut = {a.index for a in f.accelerators if a.mig}
-    used = [f"{i} by {who}" for i, who in strangers(f).items() if i not in claimed | cut]
+    used = {i: who for i, who in strangers(f).items() if i not in claimed | cut}
     if used:
+        listed = [said("doctor.foreign.by", card=i, who=who) for i, who in used.items()]
         yield p.finding(
-            "foreign", "warn", f"used by others: {some(used)}",
-            "They count as busy; end those programs to free them.", uses=used,
+            "foreign", "warn", said("doctor.foreign.used", what=several(listed)),
+            said("doctor.foreign.do"), uses=[f"{i}: {who}" for i, who in used.items()],
         )  # fmt: skip
 
 
@@ -52,12 +55,11 @@ def fabric(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     ill = [x for x in c.fabric if not all(w in FABRIC_WELL for w in _states(x))]
     if ill:
         yield p.finding(
-            "fabric", "fail", f"its NVSwitch fabric is not ready: {some(ill)}",
-            "Start it: systemctl start nvidia-fabricmanager, of the driver's own version.",
-            states=ill,
+            "fabric", "fail", said("doctor.fabric.ill", what=several(ill)),
+            said("doctor.fabric.do"), states=ill,
         )  # fmt: skip
     else:
-        yield p.finding("fabric", "pass", "the NVSwitch fabric is ready")
+        yield p.finding("fabric", "pass", said("doctor.fabric.well"))
 
 
 def _states(row: str) -> list[str]:
@@ -70,12 +72,11 @@ def rdma(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     down = [f"{r.device}:{r.port} ({r.state or 'unknown'})" for r in c.rdma if r.state != "ACTIVE"]
     if down:
         yield p.finding(
-            "rdma", "warn", f"RDMA ports that are not active: {some(down)}",
-            "Bring the link up, or keep the engines off it (UCX_NET_DEVICES, NCCL_IB_HCA).",
+            "rdma", "warn", said("doctor.rdma.down", what=several(down)), said("doctor.rdma.do"),
             ports=down,
         )  # fmt: skip
     elif c.rdma:
-        yield p.finding("rdma", "pass", f"{len(c.rdma)} RDMA ports are active")
+        yield p.finding("rdma", "pass", said("doctor.rdma.well", count=len(c.rdma)))
 
 
 def npu_network(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
@@ -87,18 +88,16 @@ def npu_network(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     lacking = [str(a.index) for a in npus if str(a.index) not in given]
     if lacking:
         yield p.finding(
-            "npu_network", "warn",
-            f"neither /etc/hccn.conf nor hccn_tool names an address for NPU {some(lacking)}",
-            "Set them: hccn_tool -i N -ip -s address A netmask M; transfers between hosts need "
-            "them.", npus=lacking,
+            "npu_network", "warn", said("doctor.npu_network.none", cards=several(lacking)),
+            said("doctor.npu_network.do"), npus=lacking,
         )  # fmt: skip
     else:
-        yield p.finding("npu_network", "pass", f"{len(npus)} NPUs have addresses of their own")
+        yield p.finding("npu_network", "pass", said("doctor.npu_network.well", count=len(npus)))
     down = [str(n.device) for n in c.npu_ports if n.link == "DOWN"]
     if down:
         yield p.finding(
-            "npu_link", "warn", f"the network port is down of NPU {some(down)}",
-            "Look at its cable and its switch: hccn_tool -i N -link -g, -lldp -g.", npus=down,
+            "npu_link", "warn", said("doctor.npu_link.down", cards=several(down)),
+            said("doctor.npu_link.do"), npus=down,
         )  # fmt: skip
 
 
@@ -110,8 +109,8 @@ def npu_tls(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     on = [str(n) for n, tls in mine.items() if tls]
     if 0 < len(on) < len(mine):
         yield p.finding(
-            "npu_tls", "fail", f"the TLS switch is on for NPU {some(on)} and off for the others",
-            "Make them equal on every card and host: hccn_tool -i N -tls -s enable 0.", on=on,
+            "npu_tls", "fail", said("doctor.npu_tls.mixed", cards=several(on)),
+            said("doctor.npu_tls.mixed.do"), on=on,
         )  # fmt: skip
         return
     others = sorted(
@@ -123,21 +122,18 @@ def npu_tls(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     if others:
         yield p.finding(
             "npu_tls", "warn",
-            f"the TLS switch is {'on' if on else 'off'} here, and otherwise on {some(others)}",
-            "Make it equal on every host that shares a group: hccn_tool -i N -tls -s enable 0.",
-            hosts=others,
+            said("doctor.npu_tls.others", on=bool(on), what=several(others)),
+            said("doctor.npu_tls.others.do"), hosts=others,
         )  # fmt: skip
     else:
-        state = "on" if on else "off"
-        yield p.finding("npu_tls", "pass", f"the TLS switch is {state} for all {len(mine)} NPUs")
+        seen = said("doctor.npu_tls.well", on=bool(on), count=len(mine))
+        yield p.finding("npu_tls", "pass", seen)
 
 
 GRAVE_XIDS = {
-    31: "a memory fault of a program", 48: "a double-bit ECC error", 62: "the card's own firmware",
-    63: "rows of its memory were remapped", 64: "rows of its memory could not be remapped",
-    74: "NVLink", 79: "the card has fallen off the bus", 94: "a contained ECC error",
-    95: "an uncontained ECC error", 119: "its GSP firmware does not answer",
-    120: "its GSP firmware failed",
+    31: "xid.mmu", 48: "xid.double_bit", 62: "xid.firmware", 63: "xid.remapped", 64: "xid.unmapped",
+    74: "xid.nvlink", 79: "xid.bus", 94: "xid.contained", 95: "xid.uncontained",
+    119: "xid.gsp_silent", 120: "xid.gsp_failed",
 }  # fmt: skip
 """Source: NVIDIA's table of Xid errors; others are shown by their number alone."""
 
@@ -146,15 +142,19 @@ def xids(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
     """Errors that NVIDIA's driver has written into the kernel's log since the host was started."""
     if not c.xids:
         return
-    said = [
-        f"{x.number}" + (f" ({GRAVE_XIDS[x.number]})" if x.number in GRAVE_XIDS else "")
-        + f" on {x.card}, {x.count} {'time' if x.count == 1 else 'times'}"
+    listed = [
+        said(
+            "doctor.xid.one" if x.count == 1 else "doctor.xid.many",
+            number=x.number,
+            meaning=said(GRAVE_XIDS[x.number]) if x.number in GRAVE_XIDS else "",
+            card=x.card,
+            count=x.count,
+        )
         for x in c.xids
-    ]  # fmt: skip
+    ]
     yield p.finding(
-        "xid", "warn", f"the driver has logged Xid {some(said)}",
-        "Look at dmesg; a card that hangs needs a reset (nvidia-smi -r) or a reboot, one that "
-        "does it again a replacement.", latest=[x.text for x in c.xids[:3]],
+        "xid", "warn", said("doctor.xid.logged", what=several(listed)), said("doctor.xid.do"),
+        latest=[x.text for x in c.xids[:3]],
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from backend.domain import rates
 from backend.domain.metrics_recipe import MetricsRecipe
 from backend.domain.pages import key
 from backend.domain.rates import Samples
+from backend.domain.telling import said, told
 from backend.domain.watch_views import EffectVerdict, EffectView
 
 WINDOWS = (4, 12, 120)
@@ -26,24 +27,6 @@ WORST: tuple[EffectVerdict, ...] = (
     "failing", "none", "partial", "good", "no_traffic", "not_measurable", "unknown",
 )  # fmt: skip
 BAD: frozenset[str] = frozenset({"failing", "none"})
-
-TEXTS = {
-    "no_page": "its metrics cannot be read: {problem}",
-    "no_traffic": "no request came in the last {minutes} minutes",
-    "all_cached": "every prompt was in its own cache; nothing had to be moved",
-    "answers_nothing": "the router sent it {routed} requests and it computed none of them",
-    "transfers_failed": "{count} transfers failed",
-    "lease_expired": "the KV of {count} prompts was computed and thrown away unread",
-    "moves": "{percent} % of the prompt tokens came from prefill",
-    "recomputes": "only {percent} % of the prompt tokens came from prefill: it computes them again",
-    "transfers": "{transfers} transfers for {requests} requests",
-    "few_transfers": "only {transfers} transfers for {requests} requests",
-    "computes": "it computed the {count} prompts it was sent",
-    "exports_nothing": "its connector exports no count of transfers",
-    "counted_elsewhere": "its connector counts transfers on {role} only",
-    "counts_probes": "its engine counts health probes as transfers; it counted no failure",
-    "no_disaggregation": "nothing is moved in this deployment",
-}  # fmt: skip
 
 
 class History(Protocol):
@@ -112,10 +95,9 @@ def of_group(found: Mapping[str, EffectView], roles: Mapping[str, str]) -> Effec
     if (part := rates.share(moved, computed)) is not None:
         numbers["share"] = round(part, 4)
     if worst.verdict in ("failing", "none", "partial"):
-        text = f"{name}: {worst.text}"
-        return worst.model_copy(
-            update={"text": text, "numbers": numbers, "values": {**worst.values, "member": name}}
-        )
+        words = said("effect.of_member", member=name, what=worst.words)
+        update = {"text": told(words, "en"), "said": words, "numbers": numbers}
+        return worst.model_copy(update={**update, "values": {**worst.values, "member": name}})
     best = next((e for e in decodes if e.verdict == worst.verdict), worst)
     if worst.verdict == "good" and "share" in numbers:
         percent = round(100 * numbers["share"])
@@ -129,7 +111,9 @@ def _of_member(
     if recipe is None:
         return _view("not_measurable", "no_disaggregation")
     if side.history is None or side.problem:
-        return _view("unknown", "no_page", {"problem": side.problem or "not read yet"})
+        if not side.problem:
+            return _view("unknown", "no_page", {"problem": "not read yet"}, case="not_read")
+        return _view("unknown", "no_page", {"problem": side.problem})
     latest = _dead_end(side, router, now, every_s)
     if latest is not None:
         return latest
@@ -279,12 +263,15 @@ def _view(
     numbers: Mapping[str, float] | None = None,
     at: float = 0.0,
     span: float = 0.0,
+    case: str = "",
 ) -> EffectView:
     values = dict(values or {})
+    words = said(f"effect.{case or reason}", **values)
     return EffectView(
         verdict=verdict,
         reason=reason,
-        text=TEXTS[reason].format(**values),
+        text=told(words, "en"),
+        said=words,
         values=values,
         numbers=dict(numbers or {}),
         at=at,

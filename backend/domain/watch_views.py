@@ -8,6 +8,8 @@ from pydantic import Field
 
 from backend.domain.value import Value
 
+from backend.domain.telling import Said, plainly
+
 EffectVerdict = Literal[
     "good",            # KV comes from prefill
     "partial",         # some does; the rest is computed again, or lost
@@ -20,23 +22,34 @@ EffectVerdict = Literal[
 PairVerdict = Literal["ok", "not_moved", "content", "slow", "failed", "unknown"]
 
 
-class EffectView(Value):
+class _Told(Value):
+    """What is told: `text` is what `said` says in English (None from an earlier version)."""
+
+    text: str = ""
+    said: Said | None = None
+
+    @property
+    def words(self) -> Said:
+        """What is told, as data."""
+        return self.said or plainly(self.text)
+
+
+class EffectView(_Told):
     """Whether one member (or a whole group) does its part of the disaggregation.
 
-    `reason` names the rule that decided and `text` says it in English with its `values`; `numbers`
-    are what was counted in the last `window_s` seconds up to `at` (epoch seconds).
+    `reason` names the rule that decided and `text` says it with its `values`; `numbers` are
+    what was counted in the last `window_s` seconds up to `at` (epoch seconds).
     """
 
     verdict: EffectVerdict
     reason: str
-    text: str
     values: dict[str, Any] = Field(default_factory=dict)
     numbers: dict[str, float] = Field(default_factory=dict)
     at: float = 0.0
     window_s: float = 0.0
 
 
-class PairView(Value):
+class PairView(_Told):
     """One request through a prefill and a decode, or (both empty) through the router.
 
     `moved` is null where nothing shows it; `seconds` is the whole request.
@@ -46,7 +59,6 @@ class PairView(Value):
     decode: str = ""
     verdict: PairVerdict
     reason: str = ""
-    text: str = ""
     culprit: str = ""
     seconds: float = 0.0
     moved: bool | None = None
@@ -56,7 +68,8 @@ class CanaryView(Value):
     """The last canary of a group: every pair that was tried, and one request through the router.
 
     `why` is what set it off: `asked`, `formed`, `interval`. `left_out` counts the pairs that this
-    run did not try, where there are more than one run may cost.
+    run did not try, where there are more than one run may cost. `note` is what `said` says in
+    English.
     """
 
     at: float
@@ -68,9 +81,15 @@ class CanaryView(Value):
     router: PairView | None = None
     left_out: int = 0
     note: str = ""
+    said: Said | None = None
+
+    @property
+    def words(self) -> Said:
+        """What is wrong, as data."""
+        return self.said or plainly(self.note)
 
 
-class AlertView(Value):
+class AlertView(_Told):
     """Something that somebody should look at, for as long as it lasts."""
 
     id: str
@@ -79,7 +98,6 @@ class AlertView(Value):
     group: str = ""
     instance: str = ""
     host: str = ""
-    text: str
     since: float = 0.0
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from backend.domain.effect import BAD
-from backend.domain.views import GroupView, Mark, MemberView
+from backend.domain.status import mark
+from backend.domain.telling import said
+from backend.domain.views import GroupView, Level, MemberView
 from backend.domain.watch_views import CanaryView, EffectView
 
 
@@ -29,10 +31,11 @@ def dressed(view: GroupView, traffic: Traffic, canary: CanaryView | None = None)
     marks = view.marks
     found = traffic.group if view.mode is not None else None
     if found is not None and found.verdict in (*BAD, "partial"):
-        level = "error" if found.verdict in BAD else "warning"
-        marks = (*marks, Mark(id="effect", text=_sentence(found.text), level=level))
+        level: Level = "error" if found.verdict in BAD else "warning"
+        marks = (*marks, mark("effect", said("mark.effect", what=found.words), level=level))
     if canary is not None and not canary.ok and not canary.running:
-        marks = (*marks, Mark(id="canary", text=f"The canary fails: {canary.note}", level="error"))
+        words = said("mark.canary", what=canary.words)
+        marks = (*marks, mark("canary", words, level="error"))
     return view.model_copy(
         update={"members": members, "marks": marks, "effect": found, "canary": canary}
     )
@@ -44,7 +47,3 @@ def of_member(view: MemberView, traffic: Traffic) -> dict[str, Any]:
     if found is not None and view.state not in ("ready", "unhealthy", "draining"):
         found = None  # what it did before it ended says nothing of what it is now
     return {"effect": found, "figures": dict(traffic.figures.get(view.id, {}))}
-
-
-def _sentence(text: str) -> str:
-    return f"PD effectiveness: {text}."

@@ -28,6 +28,7 @@ from backend.domain.instance import MEMBER_ROLES, http_url
 from backend.domain.metrics_recipe import CanaryRecipe
 from backend.domain.mode import Catalogue
 from backend.domain.recipes import shown_mode
+from backend.domain.telling import Said, meaning, said, told
 from backend.domain.watch_views import CanaryView, PairView
 from backend.domain.worker_calls import served_name
 from backend.observe.metrics import MetricsWatch
@@ -187,9 +188,8 @@ class Canaries:
         self._runs.pop(name, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("the canary of %s failed", name, exc_info=error)
-            last = CanaryView(
-                at=self._clock(), ok=False, note=f"internal: {type(error).__name__}: {error}"
-            )
+            words = said("canary.internal", what=f"{type(error).__name__}: {error}")
+            last = CanaryView(at=self._clock(), ok=False, note=told(words, "en"), said=words)
             self._views[name] = last
         self._on_change(name)
 
@@ -224,6 +224,7 @@ class Canaries:
         done = canary.settle(await self._pairs(g, pairs))
         through = await self._through_router(g) if g.router is not None else None
         wrong = canary.summary(done, through)
+        words = wrong if wrong or g.recipe else said("canary.no_recipe")
         view = CanaryView(
             at=at,
             seconds=round(time.monotonic() - began, 3),
@@ -232,7 +233,8 @@ class Canaries:
             pairs=done,
             router=through,
             left_out=left_out,
-            note=wrong or ("" if g.recipe else "this mode says not how its pairs are asked"),
+            note=told(words, "en") if words else "",
+            said=words,
         )
         self._views[name] = view
         await self._tell(name, last, view)
@@ -245,12 +247,11 @@ class Canaries:
             if name not in self._store.groups:
                 return
             if after.ok:
-                count = len(after.pairs)
-                text = f"canary of {name}: {count} pairs answered within {after.seconds:.1f} s"
-                tx.event("canary", text, group=name)
+                about = {"count": len(after.pairs), "seconds": f"{after.seconds:.1f}"}
+                tx.event("canary", said("canary.well", name=name, **about), group=name)
             else:
-                text = f"canary of {name} fails: {after.note}"
-                tx.event("canary_failed", text, group=name, level="error")
+                words = said("canary.fails", name=name, what=after.words)
+                tx.event("canary_failed", words, group=name, level="error")
 
     async def _pairs(self, g: _Group, pairs: Sequence[tuple[str, str]]) -> list[PairView]:
         """Pairs of different decodes side by side, those of one decode in turn, so that its
@@ -291,7 +292,7 @@ class Canaries:
         shown = None
         if first.status == second.status == httpx.codes.OK:
             shown = await self._moved(g, decode, before, second.tokens)
-        words = ""
+        words = None
         if first.status == httpx.codes.OK and (second.status != httpx.codes.OK or shown is False):
             words = await self._log_words(decode)
         return canary.judge(first, second, shown, ids=ids, log=words)
@@ -386,15 +387,13 @@ class Canaries:
                 return shown
             await asyncio.sleep(0.1)
 
-    async def _log_words(self, i: Instance) -> str:
+    async def _log_words(self, i: Instance) -> Said | None:
         host = self._store.hosts.get(i.host)
         if host is None:
-            return ""
+            return None
         try:
             end = await self._runtime.log(host, i.id, generation=i.generation, tail_bytes=LOG_END)
         except PdError:
-            return ""
+            return None
         first = diagnose(end.text, name=i.id, role=i.role, ended=False).first
-        if first is None:
-            return ""
-        return f"{first.text[:WORDS]} ({first.cause.en})" if first.cause else first.text[:WORDS]
+        return meaning(first.text[:WORDS], first.cause) if first else None

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from backend.adapters.secrets import ended
 from backend.domain.alerts import DEAD, alerts, brief
+from backend.domain.telling import said
 from backend.domain.views import EventView, GroupView
 from backend.domain.watch_views import AlertView
 from backend.store.clock import steady
@@ -154,9 +155,10 @@ class Alarm:
         async with self._store.write() as tx:
             if over:
                 lasted = self._clock() - alert.since
-                tx.event("alert_over", f"over after {lasted:.0f} s: {alert.text}", **about)
+                words = said("alert.over", seconds=f"{lasted:.0f}", what=alert.words)
+                tx.event("alert_over", words, **about)
             else:
-                tx.event("alert", alert.text, level=alert.level, **about)
+                tx.event("alert", alert.words, level=alert.level, **about)
         if self._hook:
             task = asyncio.create_task(self._call(what, alert), name=f"alert hook {alert.id}")
             self._hooks.add(task)
@@ -167,7 +169,11 @@ class Alarm:
 
     async def _call(self, what: str, alert: AlertView) -> None:
         body = {"what": what, **alert.model_dump(mode="json")}
-        env = {f"PDTUI_ALERT_{k.upper()}": str(v).replace("\0", " ") for k, v in body.items()}
+        env = {
+            f"PDTUI_ALERT_{k.upper()}": str(v).replace("\0", " ")
+            for k, v in body.items()
+            if k != "said"
+        }
         async with self._slots:
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -183,12 +189,12 @@ class Alarm:
                 return
             try:
                 async with asyncio.timeout(HOOK_TIMEOUT_S):
-                    _, said = await process.communicate(json.dumps(body).encode())
+                    _, printed = await process.communicate(json.dumps(body).encode())
             except TimeoutError:
                 log.warning("the alert hook took over %.0f s and is ended", HOOK_TIMEOUT_S)
                 return
             finally:
                 await ended(process)
             if process.returncode:
-                words = said.decode("utf-8", "replace").strip()[-200:]
+                words = printed.decode("utf-8", "replace").strip()[-200:]
                 log.warning("the alert hook ended with %d: %s", process.returncode, words)

@@ -11,6 +11,7 @@ from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line
 from pdtui.present.detail import fact, section
 from pdtui.present.safe import lines
 from pdtui.present.status import glyphs
+from pdtui.present.telling import of_finding
 
 if TYPE_CHECKING:
     from backend.domain.doctor import Finding
@@ -53,7 +54,7 @@ def rows(found: Sequence[Finding], *, every: bool) -> list[Row]:
                 Cell.of(f.host, "strong"),
                 Cell((look(f),)),
                 Cell.of(word("check", f.check)),
-                Cell.of(f.seen, "dim" if f.verdict == "pass" else "text"),
+                Cell.of(of_finding(f)[0], "dim" if f.verdict == "pass" else "text"),
             ),
         )
         for number, f in sorted_
@@ -77,14 +78,15 @@ def summary(found: Iterable[Finding]) -> str:
 
 def page(finding: Finding) -> list[Line]:
     """One finding: what was seen, what to do, and the values behind it."""
+    seen, remedy = of_finding(finding)
     out: list[Line] = [
         line(Span(word("check", finding.check), "strong"), Span(f"  {finding.host}", "dim")),
         (),
         fact(tr("doctor.verdict"), look(finding)),
-        fact(tr("doctor.seen"), finding.seen),
+        fact(tr("doctor.seen"), seen),
     ]
-    if finding.remedy:
-        out.append(fact(tr("detail.remedy"), Span(finding.remedy, "accent")))
+    if remedy:
+        out.append(fact(tr("detail.remedy"), Span(remedy, "accent")))
     if finding.values:
         out += section(tr("doctor.values"))
         for name, value in finding.values.items():

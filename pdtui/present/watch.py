@@ -10,6 +10,7 @@ from pdtui.i18n.catalog import word
 from pdtui.present.cells import Cell, Line, Span, Tone, line, padded
 from pdtui.present.numbers import NONE, age, clock
 from pdtui.present.status import glyphs
+from pdtui.present.telling import of_canary, of_watched
 
 if TYPE_CHECKING:
     from backend.domain.views import GroupView, MemberView
@@ -73,7 +74,9 @@ def members(group: GroupView) -> list[Line]:
             continue
         said = effect_span(m.effect)
         name = Span(f"  {padded(m.id, ID)} ", "text")
-        out.append((name, Span(padded(said.text, CELL), said.tone), Span(m.effect.text, "dim")))
+        out.append(
+            (name, Span(padded(said.text, CELL), said.tone), Span(of_watched(m.effect), "dim"))
+        )
     if len(out) == 1:
         out.append(line(Span(f"  {tr('watch.nothing')}", "dim")))
     return out
@@ -92,16 +95,16 @@ def canary(run: CanaryView | None, now: float) -> list[Line]:
             said = tr("watch.canary.well", seconds=f"{run.seconds:.1f}", ago=ago, why=why)
             out.append(line(Span(f"  {said}", "ok")))
         else:
-            said = tr("watch.canary.fails", ago=ago, why=why, note=run.note)
+            said = tr("watch.canary.fails", ago=ago, why=why, note=of_canary(run))
             out.append(line(Span(f"  {said}", "bad")))
     out += _matrix(run.pairs)
     if run.router is not None:
         label = Span(f"  {padded(tr('watch.canary.router'), ID)} ", "dim")
-        out.append((label, _pair(run.router), Span(run.router.text, "dim")))
+        out.append((label, _pair(run.router), Span(of_watched(run.router), "dim")))
     for pair in run.pairs:
         if pair.verdict not in ("ok", "unknown"):
             name = f"  {pair.prefill} {glyphs().arrow} {pair.decode}: "
-            out.append(line(Span(name, "text"), Span(pair.text, _PAIR[pair.verdict][1])))
+            out.append(line(Span(name, "text"), Span(of_watched(pair), _PAIR[pair.verdict][1])))
     if run.left_out:
         out.append(line(Span(f"  {tr('watch.canary.left_out', count=run.left_out)}", "dim")))
     return out
@@ -153,5 +156,5 @@ def alerts(found: Iterable[AlertView], now: float) -> list[Line]:
         glyph = glyphs().cross if a.level == "error" else glyphs().warn
         head = f"{clock(a.since)} {padded(age(now - a.since), 6)} "
         kind = Span(padded(f"{glyph} {word('alert', a.kind)}", 20), tone)
-        out.append((Span(head, "dim"), kind, Span(a.text)))
+        out.append((Span(head, "dim"), kind, Span(of_watched(a))))
     return out or [line(Span(tr("alerts.none"), "ok"))]

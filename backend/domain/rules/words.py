@@ -25,6 +25,9 @@ TEXT: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """`rule:case` -> language -> message and remedy."""
 
+TOLD = "told"
+"""The value that is message and remedy as `Said`, of a finding that no rule has a template for."""
+
 _WORDS: Mapping[Language, Mapping[object, str]] = {
     "en": {None: "not set", True: "on", False: "off"},
     "zh": {None: "未设置", True: "开启", False: "关闭"},
@@ -56,10 +59,20 @@ def say(problem: Problem, language: Language) -> tuple[str, str]:
     """Message and remedy of a finding in `language`."""
     entry = TEXT.get(f"{problem.rule}:{problem.case}")
     if entry is None:
-        return problem.message, problem.remedy
+        return _told(problem, language)
     message, remedy = _filled(entry[language], problem.values, language)
     if problem.values.get("allowed") is True:
         remedy = _ALLOWED[language]
+    return message, remedy
+
+
+def _told(problem: Problem, language: Language) -> tuple[str, str]:
+    from backend.domain.telling import Said, told  # which itself tells of problems
+
+    words = problem.values.get(TOLD)
+    if not isinstance(words, list) or len(words) != len(("message", "remedy")):
+        return problem.message, problem.remedy
+    message, remedy = (told(Said.model_validate(w), language) for w in words)
     return message, remedy
 
 

@@ -7,24 +7,33 @@ language, and several such are put one after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from backend.domain.errors import Problem
 from backend.domain.rules.words import Language, say, shown
+from backend.domain.telling.text_doctor import TEXT as _DOCTOR
 from backend.domain.telling.text_life import TEXT as _LIFE
 from backend.domain.telling.text_marks import TEXT as _MARKS
+from backend.domain.telling.text_watch import TEXT as _WATCH
 from backend.domain.value import Value
+from backend.domain.words import Words
 
-TEXT: Mapping[str, tuple[str, str]] = {**_LIFE, **_MARKS}
+TEXT: Mapping[str, tuple[str, str]] = {**_LIFE, **_MARKS, **_DOCTOR, **_WATCH}
 """id -> the English and the Chinese template."""
 
 PLAIN = "plain"
 """The id of words that are the same in every language: `text`."""
 PROBLEM = "problem"
 """The id of a finding or a failure; its values are the `Problem`."""
+MEANING = "meaning"
+"""The id of a log's `line` with what it means in each language."""
+SEVERAL = "several"
+"""The id of a list in a sentence: `items`, words or things told."""
+LISTED = 6
+"""How many of them are named; of the others their number is."""
 
 
 class Said(Value):
@@ -46,6 +55,24 @@ def plainly(text: str) -> Said:
     return Said(id=PLAIN, values={"text": text})
 
 
+def several(items: Sequence[Said | str]) -> Said:
+    """The first few of what is listed, and how many more there are."""
+    return Said(id=SEVERAL, values={"items": _plain(items)})
+
+
+def meaning(line: str, cause: Words) -> Said:
+    """A line of a log, and what it means where that is known."""
+    if not cause:
+        return plainly(line)
+    return Said(id=MEANING, values={"line": line, **cause.model_dump()})
+
+
+def worded(found: Problem) -> tuple[Said, Said]:
+    """Message (without its full stop) and remedy of a finding or a failure, each by itself."""
+    values = found.model_dump(mode="json")
+    return Said(id=f"{PROBLEM}.message", values=values), Said(id=f"{PROBLEM}.remedy", values=values)
+
+
 def problem(found: Problem) -> Said:
     """A finding or a failure, told with its remedy."""
     return Said(id=PROBLEM, values=found.model_dump(mode="json"))
@@ -59,15 +86,32 @@ def told(one: Said, language: Language) -> str:
 def _told(one: Said, language: Language) -> str:
     if one.id == PLAIN:
         return str(one.values.get("text", ""))
-    if one.id == PROBLEM:
+    if one.id.partition(".")[0] == PROBLEM:
         found = Problem.model_validate(one.values)
         message, remedy = say(found, language)
+        if one.id.endswith(".message"):
+            return message.rstrip(".。")
+        if one.id.endswith(".remedy"):
+            return remedy
         return found.model_copy(update={"message": message, "remedy": remedy}).sentence()
+    if one.id == MEANING:
+        line, cause = one.values["line"], one.values[language]
+        return f"{line}（{cause}）" if language == "zh" else f"{line} ({cause})"
+    if one.id == SEVERAL:
+        return _listed(one.values.get("items") or [], language)
     values = {k: _shown(v, language) for k, v in one.values.items()}
     if one.id not in TEXT:
         return f"{one.id} {values}"
     template = TEXT[one.id][1 if language == "zh" else 0]
     return template.format_map(values)
+
+
+def _listed(items: Sequence[Any], language: Language) -> str:
+    named = [_shown(item, language) for item in items[:LISTED]]
+    more = len(items) - len(named)
+    if language == "zh":
+        return "、".join(named) + (f" 等，另有 {more} 项" if more else "")
+    return ", ".join(named) + (f" and {more} more" if more else "")
 
 
 def all_told(many: Iterable[Said], language: Language) -> str:

@@ -14,6 +14,7 @@ from backend.domain.canary import Reply
 from backend.domain.errors import Refused
 from backend.domain.group import Instance
 from backend.domain.instance import Band
+from backend.domain.telling import told
 from backend.domain.watch_views import PairView
 
 MODES = load_catalogue().modes
@@ -141,7 +142,10 @@ def test_the_side_whose_pairs_all_fail_is_to_blame() -> None:
         pair("p1", "d1", "failed"), pair("p1", "d2", "failed"), pair("p2", "d1"), pair("p2", "d2"),
     ]  # fmt: skip
     assert {p.culprit for p in canary.settle(grid) if p.verdict == "failed"} == {"p1"}
-    assert canary.summary(canary.settle(grid), None).startswith("p1: ")
+    wrong = canary.summary(canary.settle(grid), None)
+    assert wrong is not None
+    assert told(wrong, "en").startswith("p1: ")
+    assert told(wrong, "zh").startswith("p1：")
     grid = [pair("p1", "d1", "failed"), pair("p1", "d2"), pair("p2", "d1"), pair("p2", "d2")]
     assert canary.settle(grid)[0].culprit == "p1 -> d1"
     assert canary.settle([pair("p1", "d1", "failed")])[0].culprit == "p1 -> d1"
@@ -150,12 +154,13 @@ def test_the_side_whose_pairs_all_fail_is_to_blame() -> None:
 def test_a_pair_that_takes_far_longer_than_the_others_is_slow() -> None:
     grid = [pair("p1", "d1"), pair("p1", "d2"), pair("p2", "d1"), pair("p2", "d2", seconds=4.0)]
     assert [p.verdict for p in canary.settle(grid)] == ["ok", "ok", "ok", "slow"]
-    assert canary.summary(canary.settle(grid), None) == ""
+    assert canary.summary(canary.settle(grid), None) is None
 
 
 def test_the_router_alone_can_be_at_fault() -> None:
     wrong = canary.through_router(Reply(503, {"error": {"message": "No available workers"}}), None)
-    assert canary.summary([pair("p", "d")], wrong) == "router: HTTP 503: No available workers"
+    assert canary.summary([pair("p", "d")], wrong) == wrong.said
+    assert wrong.text == "router: HTTP 503: No available workers"
 
 
 def test_an_engine_id_is_found_where_the_recipe_says() -> None:

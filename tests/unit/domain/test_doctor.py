@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -17,12 +18,15 @@ from backend.domain.checkup import (
     Reach,
     Xid,
 )
-from backend.domain.doctor import Needs, Patient, failures
+from backend.domain.doctor import Finding, Needs, Patient, failures
 from backend.domain.doctor_checks import examine
 from backend.domain.errors import Problem
 from backend.domain.host import Accelerator, Claim, Host, HostFacts, Interface, Use
 from backend.domain.inside import Inside
+from backend.domain.rules.words import say
+from backend.domain.telling import told
 
+HAN = re.compile("[\u4e00-\u9fff]")
 GPU = Accelerator(index=0, uuid="GPU-0", vendor="nvidia", type="H100")
 NPU = Accelerator(index=0, uuid="NPU-0", vendor="ascend", type="Ascend 910B3")
 ETH0 = Interface(name="eth0", addresses=("10.0.0.1",))
@@ -199,6 +203,31 @@ def test_checks(check: str, verdict: str, says: str, changes: dict[str, Any]) ->
     order = [f.verdict for f in found]
     assert order == sorted(order, key=["fail", "warn", "pass"].index)
     assert bool(failures(found)) == (verdict == "fail")
+    for f in found:
+        in_both_languages(f)
+
+
+def in_both_languages(f: Finding) -> None:
+    """What a finding tells is its English words, and Chinese where it is more than a name."""
+    assert f.said is not None
+    assert f.advised is not None
+    kept = Finding.model_validate_json(f.model_dump_json())
+    assert (told(kept.said or f.said, "en"), told(f.advised, "en")) == (f.seen, f.remedy)
+    if f.check != "runtime" or f.verdict != "pass":
+        assert HAN.search(told(f.said, "zh")), f.seen
+    if f.remedy:
+        assert HAN.search(told(f.advised, "zh")), f.remedy
+    for problem in failures([f]):
+        assert say(problem, "en") == (problem.message, problem.remedy)
+        message, remedy = say(problem, "zh")
+        assert message.startswith(f"主机 {f.host}：")
+        assert HAN.search(remedy)
+
+
+def test_a_failure_without_words_as_data_is_said_as_it_came() -> None:
+    """Findings of a backend of an earlier version."""
+    (problem,) = failures([Finding(check="disk", host="a", verdict="fail", seen="full")])
+    assert say(problem, "zh") == ("host a: full.", "")
 
 
 CLAIM = Claim(owner="me", instance="chat-decode-aaaa", accelerators=(0,), ports=(30005,))
@@ -224,6 +253,6 @@ def test_a_host_that_does_not_answer_has_that_one_finding() -> None:
     silent = Patient(host=Host(name="gpu1", address="x"), port_range=(1, 2), problem=problem)
     (only,) = examine(silent)
     assert (only.check, only.verdict, only.remedy) == ("ssh", "fail", "Check it.")
-    (told,) = failures([only])
-    assert told.rule == "doctor.ssh"
-    assert "no answer within 10 s" in told.message
+    (found,) = failures([only])
+    assert found.rule == "doctor.ssh"
+    assert found.message == "host gpu1: no answer within 10 s."

@@ -27,7 +27,7 @@ def test_every_sentence_is_in_both_languages_over_the_same_values(key: str) -> N
     for language, template in (("en", english), ("zh", chinese)):
         text = told(said(key, **values), language)  # type: ignore[arg-type]
         assert all(value in text for value in values.values()), template
-    if key != "because":
+    if re.search("[A-Za-z]", re.sub(r"{.*?}", "", english)):
         assert re.search("[\u4e00-\u9fff]", chinese)
 
 

@@ -1,0 +1,232 @@
+"""Sentences of the doctor: what was seen of a host, and what to do about it."""
+
+from __future__ import annotations
+
+TEXT: dict[str, tuple[str, str]] = {
+    "doctor.host": ("host {host}: {seen}.", "主机 {host}：{seen}。"),
+    "doctor.silent": ("it has not answered yet", "尚未应答"),
+    "doctor.silent.do": ("Look at it again.", "请重新检查。"),
+    "doctor.answers": ("answers as {hostname}", "已应答，主机名 {hostname}"),
+
+    "doctor.forwarding.well": ("SSH forwards TCP", "SSH 可转发 TCP"),
+    "doctor.forwarding.none": ("its SSH server opens no TCP connections ({cause})",
+                               "其 SSH 服务不允许转发 TCP（{cause}）"),
+    "doctor.forwarding.relay": (
+        "its SSH server opens no TCP connections ({cause}); {relay} there dials instead, a session "
+        "a request",
+        "其 SSH 服务不允许转发 TCP（{cause}）；改由主机上的 {relay} 连接，每个请求占用一个会话"),
+    "doctor.forwarding.do": ("Set AllowTcpForwarding yes (or local) in its sshd_config.",
+                             "请在其 sshd_config 中设置 AllowTcpForwarding yes（或 local）。"),
+    "doctor.tools.missing": ("not installed: {tools}", "未安装：{tools}"),
+    "doctor.tools.do": ("Install util-linux, awk and grep there.",
+                        "请在主机上安装 util-linux、awk 和 grep。"),
+    "doctor.clock.well": ("its clock agrees with ours", "时钟与本机一致"),
+    "doctor.clock.ahead": ("its clock is {seconds} s ahead of ours", "其时钟比本机快 {seconds} 秒"),
+    "doctor.clock.behind": ("its clock is {seconds} s behind ours", "其时钟比本机慢 {seconds} 秒"),
+    "doctor.clock.do": ("Let a time service (chrony, systemd-timesyncd) set it.",
+                        "请启用时间同步服务（chrony、systemd-timesyncd）。"),
+    "doctor.disk.well": ("{free} GiB are free for {path}", "{path} 有 {free} GiB 可用空间"),
+    "doctor.disk.unwritable": ("nothing can be written in {path}", "{path} 不可写入"),
+    "doctor.disk.unwritable.do": (
+        "Free some space, or set work_dir to a folder that the user may write.",
+        "请释放空间，或将 work_dir 设为该用户可写的目录。"),
+    "doctor.disk.scant": ("{free} MiB are free where {path} lies",
+                          "{path} 所在磁盘仅剩 {free} MiB"),
+    "doctor.disk.scant.do": ("Free some space, or set work_dir to another disk.",
+                             "请释放空间，或将 work_dir 设到其他磁盘。"),
+    "doctor.memory.scant": ("{free} MiB of {total} MiB memory are available",
+                            "内存共 {total} MiB，仅 {free} MiB 可用"),
+    "doctor.memory.do": ("End what uses it.", "请结束占用内存的程序。"),
+    "doctor.shm.scant": ("its shared memory (/dev/shm) has {mib} MiB",
+                         "其共享内存（/dev/shm）只有 {mib} MiB"),
+    "doctor.shm.do": ("Give it at least 1 GiB: engines' workers exchange data there.",
+                      "请至少设为 1 GiB：引擎的工作进程通过它交换数据。"),
+    "doctor.memlock.scant": ("only {kib} KiB of memory may be locked, and it has RDMA",
+                             "只允许锁定 {kib} KiB 内存，而该主机有 RDMA"),
+    "doctor.memlock.do": (
+        "Set memlock to unlimited in /etc/security/limits.conf and log in anew.",
+        "请在 /etc/security/limits.conf 中将 memlock 设为 unlimited 并重新登录。"),
+    "doctor.nofile.scant": ("a process may have {files} files and connections open",
+                            "每个进程只能打开 {files} 个文件和连接"),
+    "doctor.nofile.do": ("Raise nofile to {least} or more in /etc/security/limits.conf.",
+                         "请在 /etc/security/limits.conf 中将 nofile 提高到 {least} 或更多。"),
+
+    "doctor.leftovers.processes": ("left over from instances that are gone: {what}",
+                                   "已不存在的实例留下的进程：{what}"),
+    "doctor.leftovers.process": ("{name} (pid {pid}, of {instance})",
+                                 "{name}（pid {pid}，属于 {instance}）"),
+    "doctor.leftovers.processes.do": ("End them, or adopt their group.",
+                                      "请结束它们，或接管其所属的组。"),
+    "doctor.leftovers.containers": ("containers of instances that are gone: {what}",
+                                    "已不存在的实例留下的容器：{what}"),
+    "doctor.leftovers.containers.do": (
+        "Remove them (docker or podman rm -f), or adopt their group.",
+        "请删除它们（docker 或 podman rm -f），或接管其所属的组。"),
+    "doctor.claims.stale": ("claims of instances that are gone: {what}",
+                            "已不存在的实例留下的占用：{what}"),
+    "doctor.claims.do": ("Remove their folders in {path}.", "请删除 {path} 中对应的目录。"),
+    "doctor.owners.others": ("other backends run instances here too: {what}",
+                             "其他后端也在此运行实例：{what}"),
+    "doctor.owners.do": ("Their accelerators and ports count as taken.",
+                         "它们的加速卡和端口视为已占用。"),
+
+    "doctor.ports.held": ("in the service port range {first}-{last} others listen on {what}",
+                          "服务端口范围 {first}-{last} 中有其他程序在监听：{what}"),
+    "doctor.ports.by": ("{port} ({name}, pid {pid})", "{port}（{name}，进程 {pid}）"),
+    "doctor.ports.held.do": (
+        "They are never handed out; move service_port_range if there are many.",
+        "这些端口不会被分配；若数量很多，请改用其他 service_port_range。"),
+    "doctor.port_bind.stuck": ("nobody listens on {what}, yet they cannot be bound",
+                               "{what} 无人监听，却无法绑定"),
+    "doctor.port_bind.do": (
+        "Something there holds or reserves them: look at ss -anp and at "
+        "ip_unprivileged_port_start; or move service_port_range.",
+        "主机上有程序占用或保留了它们：请查看 ss -anp 和 ip_unprivileged_port_start；"
+        "或改用其他 service_port_range。"),
+    "doctor.port_range.overlaps": ("the service port range {first}-{last} overlaps {what}",
+                                   "服务端口范围 {first}-{last} 重叠于：{what}"),
+    "doctor.port_range.outgoing": ("outgoing connections ({first}-{last})",
+                                   "外发连接（{first}-{last}）"),
+    "doctor.port_range.engines": ("the engines' own random ports ({first}-{last})",
+                                  "引擎自行选择的随机端口（{first}-{last}）"),
+    "doctor.port_range.do": (
+        "Choose another service_port_range, or reserve it: sysctl "
+        "net.ipv4.ip_local_reserved_ports={first}-{last}.",
+        "请改用其他 service_port_range，或将其保留："
+        "sysctl net.ipv4.ip_local_reserved_ports={first}-{last}。"),
+
+    "doctor.interface.well": ("KV traffic goes over {name}", "KV 流量经由 {name}"),
+    "doctor.interface.absent": ("its KV interface {name} is not there",
+                                "KV 网络接口 {name} 不存在"),
+    "doctor.interface.down": ("its KV interface {name} is down", "KV 网络接口 {name} 未启用"),
+    "doctor.interface.unrouted": ("its KV interface {name} has no routable address",
+                                  "KV 网络接口 {name} 没有可路由的地址"),
+    "doctor.interface.choose": ("Set kv_transfer_ifname to one of: {names}.",
+                                "请将 kv_transfer_ifname 设为其中之一：{names}。"),
+    "doctor.interface.several": ("{count} interfaces could carry KV traffic: {names}",
+                                 "{count} 个网络接口都可承载 KV 流量：{names}"),
+    "doctor.interface.several.do": (
+        "Name one in kv_transfer_ifname; modes that need it refuse the host until then.",
+        "请在 kv_transfer_ifname 中指定一个；在此之前，需要它的模式会拒绝该主机。"),
+    "doctor.kv_route.well": ("{count} hosts are reached over {name}",
+                             "经由 {name} 可达 {count} 台主机"),
+    "doctor.kv_route.to": ("{host} ({address}: {why})", "{host}（{address}：{why}）"),
+    "doctor.kv_route.no_way": ("no way", "无路由"),
+    "doctor.kv_route.cut": ("KV traffic does not get to {what}", "KV 流量无法到达 {what}"),
+    "doctor.kv_route.cut.do": (
+        "Choose kv_transfer_ifname on both hosts in one network, or mend the route.",
+        "请将两台主机的 kv_transfer_ifname 选在同一网络，或修复路由。"),
+    "doctor.kv_route.mute": ("nothing answered on the way to {what}", "通往 {what} 无应答"),
+    "doctor.kv_route.mute.do": (
+        "Let the hosts' firewalls pass the service ports between the group's hosts.",
+        "请在防火墙中放行该组主机之间的服务端口。"),
+    "doctor.kv_route.over": ("{host} over {name}", "{host} 经由 {name}"),
+    "doctor.kv_route.astray": ("its routes lead to {what}, not over {name}",
+                               "路由为 {what}，而不是经由 {name}"),
+    "doctor.kv_route.astray.do": ("Choose kv_transfer_ifname on all hosts in one network.",
+                                  "请将所有主机的 kv_transfer_ifname 选在同一网络。"),
+
+    "doctor.runtime.silent": ("{runtime} does not answer: {why}", "{runtime} 没有应答：{why}"),
+    "doctor.runtime.absent": ("{runtime} is not installed", "未安装 {runtime}"),
+    "doctor.runtime.do": (
+        "Install it, start it, and let the user use it (for docker: usermod -aG docker {user}).",
+        "请安装并启动它，并授权该用户使用（docker：usermod -aG docker {user}）。"),
+    "doctor.gpu_runtime.none": ("nothing lets {runtime} see the GPUs", "{runtime} 看不到 GPU"),
+    "doctor.gpu_runtime.do": (
+        "Install nvidia-container-toolkit, and for podman run nvidia-ctk cdi generate.",
+        "请安装 nvidia-container-toolkit；podman 还需运行 nvidia-ctk cdi generate。"),
+    "doctor.program.well": ("{name} is {path}", "{name} 位于 {path}"),
+    "doctor.program.absent": ("{name} is not there, or not on the PATH of a login by SSH",
+                              "{name} 不存在，或不在 SSH 登录的 PATH 中"),
+    "doctor.program.do": (
+        "Install it, or set executables: pdtui hosts edit {host} "
+        "executables.PROGRAM=/path/to/venv.",
+        "请安装它，或设置 executables：pdtui hosts edit {host} "
+        "executables.PROGRAM=/path/to/venv。"),
+    "doctor.model.well": ("{path} has {weights} weight files", "{path} 有 {weights} 个权重文件"),
+    "doctor.model.absent": ("the model {path} is not there", "模型 {path} 不存在"),
+    "doctor.model.absent.do": (
+        "Copy it there, or keep the role off this host with its host selector.",
+        "请将其复制到该主机，或用主机选择让该角色避开它。"),
+    "doctor.model.config": ("the config.json of {path} differs from that on {what}",
+                            "{path} 的 config.json 与 {what} 上的不同"),
+    "doctor.model.files": ("{path} has {weights} weight files, {size} bytes; not so on {what}",
+                           "{path} 有 {weights} 个权重文件，共 {size} 字节；不同于 {what}"),
+    "doctor.model.on": ("{host} ({weights} weight files, {size} bytes)",
+                        "{host}（{weights} 个权重文件，{size} 字节）"),
+    "doctor.model.same.do": (
+        "Copy the same files to every host: mixed KV gives wrong answers without an error.",
+        "请将相同文件复制到每台主机：混用的 KV 会给出错误答案且不报错。"),
+
+    "doctor.accelerators.well": ("{count} x {kinds}", "{count} 张 {kinds}"),
+    "doctor.accelerators.note": ("{count} found; the vendor's tool says: {note}",
+                                 "找到 {count} 张；厂商工具报告：{note}"),
+    "doctor.accelerators.do": (
+        "Look at the driver and at dmesg; reboot after a driver update.",
+        "请检查驱动和 dmesg；更新驱动后请重启主机。"),
+    "doctor.mig.on": ("MIG is on for {cards}: members cannot run on slices",
+                      "{cards} 已开启 MIG：成员无法在切片上运行"),
+    "doctor.mig.do": ("Switch it off there: nvidia-smi -i N -mig 0.",
+                      "请在主机上关闭：nvidia-smi -i N -mig 0。"),
+    "doctor.foreign.used": ("used by others: {what}", "被他人占用：{what}"),
+    "doctor.foreign.by": ("{card} by {who}", "{card} 由 {who}"),
+    "doctor.foreign.do": ("They count as busy; end those programs to free them.",
+                          "它们视为繁忙；结束相应程序即可释放。"),
+    "doctor.fabric.well": ("the NVSwitch fabric is ready", "NVSwitch 互联已就绪"),
+    "doctor.fabric.ill": ("its NVSwitch fabric is not ready: {what}",
+                          "NVSwitch 互联未就绪：{what}"),
+    "doctor.fabric.do": (
+        "Start it: systemctl start nvidia-fabricmanager, of the driver's own version.",
+        "请启动与驱动同版本的服务：systemctl start nvidia-fabricmanager。"),
+    "doctor.rdma.well": ("{count} RDMA ports are active", "{count} 个 RDMA 端口处于活动状态"),
+    "doctor.rdma.down": ("RDMA ports that are not active: {what}",
+                         "未处于活动状态的 RDMA 端口：{what}"),
+    "doctor.rdma.do": (
+        "Bring the link up, or keep the engines off it (UCX_NET_DEVICES, NCCL_IB_HCA).",
+        "请启用该链路，或让引擎避开它（UCX_NET_DEVICES、NCCL_IB_HCA）。"),
+    "doctor.npu_network.well": ("{count} NPUs have addresses of their own",
+                                "{count} 个 NPU 有各自的地址"),
+    "doctor.npu_network.none": (
+        "neither /etc/hccn.conf nor hccn_tool names an address for NPU {cards}",
+        "/etc/hccn.conf 和 hccn_tool 都没有给出 NPU {cards} 的地址"),
+    "doctor.npu_network.do": (
+        "Set them: hccn_tool -i N -ip -s address A netmask M; transfers between hosts need them.",
+        "请设置：hccn_tool -i N -ip -s address A netmask M；主机之间的传输需要它们。"),
+    "doctor.npu_link.down": ("the network port is down of NPU {cards}", "NPU {cards} 的网口未连通"),
+    "doctor.npu_link.do": (
+        "Look at its cable and its switch: hccn_tool -i N -link -g, -lldp -g.",
+        "请检查网线和交换机：hccn_tool -i N -link -g、-lldp -g。"),
+    "doctor.npu_tls.well": ("the TLS switch is {on} for all {count} NPUs",
+                            "全部 {count} 个 NPU 的 TLS 开关均为{on}"),
+    "doctor.npu_tls.mixed": ("the TLS switch is on for NPU {cards} and off for the others",
+                             "NPU {cards} 的 TLS 开关为开启，其余为关闭"),
+    "doctor.npu_tls.mixed.do": (
+        "Make them equal on every card and host: hccn_tool -i N -tls -s enable 0.",
+        "请让所有卡和主机保持一致：hccn_tool -i N -tls -s enable 0。"),
+    "doctor.npu_tls.others": ("the TLS switch is {on} here, and otherwise on {what}",
+                              "此处 TLS 开关为{on}，而 {what} 上不同"),
+    "doctor.npu_tls.others.do": (
+        "Make it equal on every host that shares a group: hccn_tool -i N -tls -s enable 0.",
+        "请让同组的每台主机保持一致：hccn_tool -i N -tls -s enable 0。"),
+
+    "doctor.xid.logged": ("the driver has logged Xid {what}", "驱动记录了 Xid {what}"),
+    "doctor.xid.one": ("{number}{meaning} on {card}, {count} time",
+                       "{number}{meaning}，{card}，{count} 次"),
+    "doctor.xid.many": ("{number}{meaning} on {card}, {count} times",
+                        "{number}{meaning}，{card}，{count} 次"),
+    "doctor.xid.do": (
+        "Look at dmesg; a card that hangs needs a reset (nvidia-smi -r) or a reboot, one that does "
+        "it again a replacement.",
+        "请查看 dmesg；卡死的卡需要复位（nvidia-smi -r）或重启主机，反复出现则需更换。"),
+    "xid.mmu": (" (a memory fault of a program)", "（程序的内存错误）"),
+    "xid.double_bit": (" (a double-bit ECC error)", "（双比特 ECC 错误）"),
+    "xid.firmware": (" (the card's own firmware)", "（卡自身的固件）"),
+    "xid.remapped": (" (rows of its memory were remapped)", "（显存行已重映射）"),
+    "xid.unmapped": (" (rows of its memory could not be remapped)", "（显存行无法重映射）"),
+    "xid.nvlink": (" (NVLink)", "（NVLink 链路）"),
+    "xid.bus": (" (the card has fallen off the bus)", "（卡已从总线掉线）"),
+    "xid.contained": (" (a contained ECC error)", "（已隔离的 ECC 错误）"),
+    "xid.uncontained": (" (an uncontained ECC error)", "（未隔离的 ECC 错误）"),
+    "xid.gsp_silent": (" (its GSP firmware does not answer)", "（GSP 固件无应答）"),
+    "xid.gsp_failed": (" (its GSP firmware failed)", "（GSP 固件故障）"),
+}  # fmt: skip
