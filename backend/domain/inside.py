@@ -6,12 +6,13 @@ Sources of the runtimes' words: their own reports (docker, podman, libnvidia-con
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from backend.domain.host import Accelerator, Claim, HostFacts, Use, Vendor
+from backend.domain.telling import Said, said
 
 DRIVER = "/usr/local/Ascend/driver/lib64"
 """Where Ascend's driver lies on a host and is looked for in its images."""
@@ -44,56 +45,33 @@ class Inside(BaseModel):
 
 
 CAUSES = (
-    (
-        r"could not select device driver|unknown (or invalid )?runtime",
-        "Its runtime knows no GPUs: install nvidia-container-toolkit, then sudo nvidia-ctk runtime "
-        "configure --runtime=docker and sudo systemctl restart docker.",
-    ),
-    (
-        r"unresolvable CDI devices|stat nvidia\.com/gpu",
-        f"Its CDI specification does not name these cards: {_REGENERATE}, and anew whenever the "
-        "driver or the cards change (podman before 4.1 knows no CDI at all).",
-    ),
-    (
-        r"unsatisfied condition",
-        "The image asks for a newer driver than the host has: update the driver, or choose an "
-        "image of an older CUDA.",
-    ),
-    (
-        r"driver/library version mismatch",
-        "The driver was updated and the old one is still loaded: reboot the host.",
-    ),
-    (
-        r"driver not loaded|nvml error|couldn.t communicate with the NVIDIA driver",
-        "The driver is not loaded: look at nvidia-smi and dmesg on the host.",
-    ),
-    (
-        r"Failed to initialize NVML|insufficient permissions",
-        "It was given the tool but not the device files: check no-cgroups in /etc/nvidia-container-"
-        "runtime/config.toml, and for rootless podman the rights on /dev/nvidia*.",
-    ),
-    (
-        r"unknown device|device error",
-        "The runtime does not know this card: look at nvidia-smi -L on the host; reboot it when a "
-        "card is lost.",
-    ),
-    (
-        r"nvidia-container-cli|libnvidia-container|ldcache|nvidia-container-runtime",
-        "Install nvidia-container-toolkit anew, in a version that fits the driver.",
-    ),
-    (
-        r"cannot stat|failed to stat|error stat|no such file or directory|cannot open",
-        f"Files of another driver version are asked for, its CDI specification is stale: "
-        f"{_REGENERATE}.",
-    ),
+    (r"could not select device driver|unknown (or invalid )?runtime",
+     "inside.do.toolkit"),
+    (r"unresolvable CDI devices|stat nvidia\.com/gpu",
+     "inside.do.cdi"),
+    (r"unsatisfied condition",
+     "inside.do.newer_driver"),
+    (r"driver/library version mismatch",
+     "inside.do.rebooted"),
+    (r"driver not loaded|nvml error|couldn.t communicate with the NVIDIA driver",
+     "inside.do.no_driver"),
+    (r"Failed to initialize NVML|insufficient permissions",
+     "inside.do.no_rights"),
+    (r"unknown device|device error",
+     "inside.do.no_card"),
+    (r"nvidia-container-cli|libnvidia-container|ldcache|nvidia-container-runtime",
+     "inside.do.broken"),
+    (r"cannot stat|failed to stat|error stat|no such file or directory|cannot open",
+     "inside.do.stale"),
 )  # fmt: skip
 """A pattern of what is said, and what to do; the first that matches holds."""
 _PATTERNS = tuple((re.compile(p, re.I), remedy) for p, remedy in CAUSES)
 
 
-def remedy_of(said: str, otherwise: str) -> str:
-    """What to do about a runtime's complaint."""
-    return next((remedy for p, remedy in _PATTERNS if p.search(said)), otherwise)
+def remedy_of(complaint: str, otherwise: str) -> Said:
+    """What to do about a runtime's complaint; `otherwise` is the sentence for an unknown one."""
+    key = next((key for p, key in _PATTERNS if p.search(complaint)), otherwise)
+    return said(key, command=_REGENERATE)
 
 
 def chosen(facts: HostFacts, only: Sequence[int] | None) -> tuple[Accelerator, ...]:
@@ -116,83 +94,55 @@ def named(cards: Sequence[Accelerator]) -> tuple[str, ...]:
     return tuple(f"/dev/davinci{a.index}" if a.vendor == "ascend" else a.uuid for a in cards)
 
 
-Said = tuple[Literal["pass", "warn", "fail"], str, str]
+Told = tuple[Literal["pass", "warn", "fail"], Said, Said | str]
 """Verdict, what was seen, remedy."""
 
 
-def judged(runtime: str, vendor: Vendor, i: Inside) -> Iterator[Said]:
+def judged(runtime: str, vendor: Vendor, i: Inside) -> Iterator[Told]:
     """What is to be said of it: one thing at most."""
-    count = len(i.asked)
-    whole = f"{count} accelerator" + ("" if count == 1 else "s")
+    about = {"image": i.image, "cards": _cards_of(len(i.asked)), "runtime": runtime}
     if i.late:
-        yield (
-            "warn", f"a container of {i.image} with {whole} did not end in time",
-            f"Try it there: {runtime} run --rm {i.image} true. A driver that nothing keeps loaded "
-            "is slow: nvidia-smi -pm 1.",
-        )  # fmt: skip
+        yield "warn", said("inside.late", **about), said("inside.late.do", **about)
     elif not i.began and i.bare is False:
-        yield (
-            "fail", f"{runtime} starts no container of {i.image}: {i.bare_said or i.said}",
-            f"Mend it until this works there: {runtime} run --rm {i.image} true.",
-        )  # fmt: skip
+        why = i.bare_said or i.said
+        yield "fail", said("inside.bare", why=why, **about), said("inside.bare.do", **about)
     elif not i.began:
-        yield (
-            "fail", f"{runtime} starts no container of {i.image} with {whole}: {i.said}",
-            remedy_of(i.said, "One without accelerators starts: look at the runtime's set-up for "
-                      "them."),
-        )  # fmt: skip
+        remedy = remedy_of(i.said, "inside.do.set_up")
+        yield "fail", said("inside.refused", why=i.said, **about), remedy
+    elif i.tool:
+        remedy = remedy_of(i.tool, "inside.do.look")
+        yield "fail", said("inside.complains", why=i.tool, **about), remedy
+    elif vendor == "ascend":
+        yield _chips(i, about)
     else:
-        yield _seen(runtime, vendor, i, whole)
+        yield _gpus(runtime, i, about)
 
 
-def _seen(runtime: str, vendor: Vendor, i: Inside, whole: str) -> Said:
-    if i.tool:
-        return (
-            "fail", f"in a container of {i.image} nvidia-smi says: {i.tool}",
-            remedy_of(i.tool, "Look at the runtime's set-up for accelerators."),
-        )  # fmt: skip
-    if vendor == "ascend":
-        return _chips(i, whole)
+def _cards_of(count: int) -> Said:
+    return said("inside.card" if count == 1 else "inside.cards", count=count)
+
+
+def _gpus(runtime: str, i: Inside, about: Mapping[str, Any]) -> Told:
+    files = [d for d in i.devices if re.fullmatch(r"/dev/nvidia\d+", d)]
     lacking = [a for a in i.asked if a not in i.listed] if i.listed is not None else []
-    if i.listed is None and len(_cards(i.devices)) < len(i.asked):
-        return (
-            "fail",
-            f"a container of {i.image} was given {whole} and has {len(_cards(i.devices))} device "
-            "files of cards, and no nvidia-smi",
-            f"Set up the toolkit for {runtime}"
-            + (f": {_REGENERATE}." if runtime == "podman" else
-               ": sudo nvidia-ctk runtime configure --runtime=docker."),
-        )  # fmt: skip
+    if i.listed is None and len(files) < len(i.asked):
+        key = "inside.do.podman" if runtime == "podman" else "inside.do.docker"
+        seen = said("inside.no_tool", count=len(files), **about)
+        return "fail", seen, said(key, command=_REGENERATE)
     if lacking:
-        return (
-            "fail",
-            f"a container of {i.image} was given {whole} and does not see {', '.join(lacking)}",
-            f"Its specification of devices is stale: {_REGENERATE}." if runtime == "podman" else
-            "Look at the toolkit's set-up: nvidia-container-cli info.",
-        )  # fmt: skip
-    return "pass", f"a container of {i.image} sees its {whole}", ""
+        key = "inside.do.respecify" if runtime == "podman" else "inside.do.info"
+        seen = said("inside.unseen", lacking=lacking, **about)
+        return "fail", seen, said(key, command=_REGENERATE)
+    return "pass", said("inside.well", **about), ""
 
 
-def _cards(devices: Sequence[str]) -> list[str]:
-    return [d for d in devices if re.fullmatch(r"/dev/nvidia\d+", d)]
-
-
-def _chips(i: Inside, whole: str) -> Said:
+def _chips(i: Inside, about: Mapping[str, Any]) -> Told:
     there = {*i.devices, *i.files}
-    lacking = [d for d in i.asked if d not in there]
-    managers = [d for d in ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
-                if d not in there]  # fmt: skip
-    if lacking or managers:
-        return (
-            "fail",
-            f"a container of {i.image} was given {whole} and has no "
-            f"{', '.join(lacking + managers)}",
-            "The host has no such device files, or may not pass them on: look at ls /dev/davinci* "
-            "there and at the driver (npu-smi info).",
-        )  # fmt: skip
+    needed = (*i.asked, "/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
+    lacking = [d for d in needed if d not in there]
+    if lacking:
+        return "fail", said("inside.has_no", lacking=lacking, **about), said("inside.has_no.do")
     if DRIVER not in there:
-        return (
-            "fail", f"a container of {i.image} has no {DRIVER}: the host's driver is not in it",
-            f"Install the driver so that {DRIVER} exists on the host; it is mounted from there.",
-        )  # fmt: skip
-    return "pass", f"a container of {i.image} has its {whole} and the driver", ""
+        seen = said("inside.no_files", path=DRIVER, **about)
+        return "fail", seen, said("inside.no_files.do", path=DRIVER)
+    return "pass", said("inside.well_chips", **about), ""

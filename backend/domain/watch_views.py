@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from backend.domain.value import Value
-
 from backend.domain.telling import Said, plainly
+from backend.domain.value import Value
 
 EffectVerdict = Literal[
     "good",            # KV comes from prefill

@@ -9,6 +9,7 @@ from backend.adapters.inside import look_inside
 from backend.adapters.ssh.pool import SshPool
 from backend.domain.host import Host
 from backend.domain.inside import judged
+from backend.domain.telling import Said, told
 from tests.lab import test_containers as stories
 from tests.lab.containers import DOCKERD
 from tests.lab.machines import Rack
@@ -53,8 +54,9 @@ async def test_a_container_sees_its_cards_or_the_toolkit_is_said_to_be_missing(
     assert seen is not None
     ((verdict, said, remedy),) = judged("docker", "nvidia", seen)
     assert verdict == "fail"
-    assert "could not select device driver" in said
-    assert "nvidia-ctk runtime configure --runtime=docker" in remedy
+    assert isinstance(remedy, Said)
+    assert "could not select device driver" in told(said, "en")
+    assert "nvidia-ctk runtime configure --runtime=docker" in told(remedy, "en")
 
 
 WITHOUT_HOOK = r"""

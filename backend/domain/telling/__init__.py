@@ -15,13 +15,14 @@ from pydantic import Field
 from backend.domain.errors import Problem
 from backend.domain.rules.words import Language, say, shown
 from backend.domain.telling.text_doctor import TEXT as _DOCTOR
+from backend.domain.telling.text_inside import TEXT as _INSIDE
 from backend.domain.telling.text_life import TEXT as _LIFE
 from backend.domain.telling.text_marks import TEXT as _MARKS
 from backend.domain.telling.text_watch import TEXT as _WATCH
 from backend.domain.value import Value
 from backend.domain.words import Words
 
-TEXT: Mapping[str, tuple[str, str]] = {**_LIFE, **_MARKS, **_DOCTOR, **_WATCH}
+TEXT: Mapping[str, tuple[str, str]] = {**_LIFE, **_MARKS, **_DOCTOR, **_INSIDE, **_WATCH}
 """id -> the English and the Chinese template."""
 
 PLAIN = "plain"

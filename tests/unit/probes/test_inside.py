@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.domain.host import Accelerator, Claim, HostFacts, Use
 from backend.domain.inside import Inside, chosen, judged, named, remedy_of
+from backend.domain.telling import Said, plainly, told
 from backend.probes.inside import parse
 from backend.steps.containing import cards
 from backend.steps.inside import LOOK, arguments
@@ -35,8 +38,10 @@ def refused(said: str, code: int = 125, bare: str = "== pdtui bare 0\n") -> str:
 
 def only(seen: Inside | None, runtime: str = "docker", vendor: str = "nvidia"):  # type: ignore[no-untyped-def]
     assert seen is not None
-    (one,) = judged(runtime, vendor, seen)  # type: ignore[arg-type]
-    return one
+    ((verdict, what, remedy),) = judged(runtime, vendor, seen)  # type: ignore[arg-type]
+    said = [s if isinstance(s, Said) else plainly(s) for s in (what, remedy)]
+    assert all(re.search("[\u4e00-\u9fff]", told(s, "zh")) for s in said if told(s, "en"))
+    return (verdict, *(told(s, "en") for s in said))
 
 
 def test_all_cards_are_seen() -> None:
@@ -184,4 +189,4 @@ def test_the_look_is_asked_for_as_members_are() -> None:
     assert args[3] == LOOK
     assert args[7:9] == [IMAGE, "--"]
     assert args[9:11] == ["--gpus", '"device=GPU-aaaa,GPU-bbbb"']
-    assert remedy_of("", "x") == "x"
+    assert remedy_of("", "inside.do.look").id == "inside.do.look"
