@@ -51,7 +51,7 @@ async def serve(reader, writer):
         writer.close()
 
 async def main():
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "0.0.0.0", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
@@ -69,7 +69,7 @@ class Rounds:
         )
         atexit.register(self.server.kill)
         assert self.server.stdout is not None
-        self.url = f"http://127.0.0.1:{int(self.server.stdout.readline())}"
+        self.port = int(self.server.stdout.readline())
         fleet = Fleet(HOSTS)
         self.hosts = [Host.model_validate(h) for h in fleet.hosts]
         by_name = {h.name: h for h in self.hosts}
@@ -83,6 +83,10 @@ class Rounds:
         self.at_once = asyncio.Semaphore(16)  # in use they are spread over the five seconds
         self.at = 0.0
 
+    def url(self, n: int) -> str:
+        """Where a member answers: at its host's own address, which is forwarded to."""
+        return f"http://{self.hosts[n % HOSTS].address}:{self.port}"
+
     def spend(self, work: Coroutine[Any, Any, None]) -> float:
         """CPU seconds of this process for some work."""
         begun = time.process_time()
@@ -95,7 +99,7 @@ class Rounds:
         await asyncio.gather(*(self._in_turn(n) for n in range(MEMBERS)))
         for first in range(0, MEMBERS, GROUP):
             sides = [
-                Side(str(n), "decode" if n % 2 else "prefill", self.url, self.rings[n])
+                Side(str(n), "decode" if n % 2 else "prefill", self.url(n), self.rings[n])
                 for n in range(first, first + GROUP)
             ]
             effects(self.recipe, sides, None, self.at, EVERY_S)  # as after the router's page
@@ -108,17 +112,17 @@ class Rounds:
             await self._member(n)
 
     async def _member(self, n: int) -> None:
-        host = self.hosts[n % HOSTS]
-        well = await self.http.request(host, "GET", f"{self.url}/health")
-        page = await self.http.request(host, "GET", f"{self.url}/metrics")
+        host, url = self.hosts[n % HOSTS], self.url(n)
+        well = await self.http.request(host, "GET", f"{url}/health")
+        page = await self.http.request(host, "GET", f"{url}/metrics")
         if well.status_code != httpx.codes.OK or page.status_code != httpx.codes.OK:
             raise BenchError(f"answers {well.status_code} and {page.status_code}")
         self.rings[n].add(self.at, 1.0, self.readers[n].read(page.text))
 
     async def rival(self) -> None:
         """The same pages, asked for directly and read as prometheus_client reads them."""
-        for _ in range(MEMBERS):
-            page = await self.direct.get(f"{self.url}/metrics")
+        for n in range(MEMBERS):
+            page = await self.direct.get(f"{self.url(n)}/metrics")
             if sum(len(f.samples) for f in text_string_to_metric_families(page.text)) < 100:
                 raise BenchError("no page")
 
