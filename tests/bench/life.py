@@ -1,8 +1,8 @@
 """A group's life timed beside the same steps done by hand on the same hosts, in the same run.
 
 `python -m tests.bench.life [--rounds N]`. By hand means: the same program with the same arguments,
-started directly, its health path and the router's membership asked every 50 ms. Nothing here
-asserts a time.
+started with `ssh`, its health path and the router's membership asked with `curl` every 50 ms.
+Nothing here asserts a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -22,11 +21,10 @@ from typing import Any
 import httpx
 
 from backend.domain.views import GroupView, MemberView
+from tests.bench.hand import Hand, until
 from tests.live.lab import Lab, deployment, serving
 from tests.live.watch import Found
 
-LOOK_S = 0.05
-PATIENCE_S = 60.0
 AIM = 1.2
 
 
@@ -40,14 +38,6 @@ class Figures:
     scaled_by_hand: list[float] = field(default_factory=list)
     noticed: list[float] = field(default_factory=list)
     unlisted: list[float] = field(default_factory=list)
-
-
-async def until(ask: Callable[[], Awaitable[bool]], pause: float = LOOK_S) -> float:
-    """The monotonic time at which the answer was yes. Raises TimeoutError."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not await ask():
-            await asyncio.sleep(pause)
-    return time.monotonic()
 
 
 class Round:
@@ -101,7 +91,7 @@ class Round:
         await client.scale("chat", {"prefill": 1})
         left = await self.lab.until("chat", serving(1, 1))
         if all(m.id != new.id for m in left.members):
-            await self._member_by_hand(line, env, at, url)
+            await self._member_by_hand(new.host, line, env, at, url)
         await client.delete("chat")
         await self.lab.until_gone("chat")
 
@@ -132,44 +122,37 @@ class Round:
         ports = {str(p): str(p + 30) for p in told.ports}
         argv = [ports.get(word, word) for word in argv]
         _, env = launch_of(await self._pid(members[0].id))
+        hand = self._hand(told.host)
         began = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *argv, env=env, cwd=self.lab.root, stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
+        pid = await hand.start(argv, env, self.lab.root)
         try:
             at = f"http://{told.address}:{told.port + 30}"
-            await until(lambda: self.ok(f"{at}/health"))
+            await until(lambda: hand.ok(f"{at}/health"))
             for m in members:
-                await self._add(at, f"http://{m.address}:{m.port}", m.role)
+                await hand.add(at, f"http://{m.address}:{m.port}", m.role)
             body = {"model": "chat", "prompt": "Is it there?", "max_tokens": 2}
-            answer = await self.http.post(f"{at}/v1/completions", json=body)
-            answer.raise_for_status()
+            await hand.post(f"{at}/v1/completions", body)
             self.figures.formed_by_hand.append(time.monotonic() - began)
         finally:
-            process.kill()
-            await process.wait()
+            os.killpg(pid, signal.SIGKILL)
 
     async def _member_by_hand(
-        self, line: list[str], env: dict[str, str], router: str, url: str
+        self, host: str, line: list[str], env: dict[str, str], router: str, url: str
     ) -> None:
         """The member that was there, where it was, waited for and added."""
+        hand = self._hand(host)
         began = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *line, env=env, cwd=self.lab.root, start_new_session=True,
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
+        pid = await hand.start(line, env, self.lab.root)
         try:
-            await until(lambda: self.ok(f"{url}/health"))
-            await self._add(router, url, "prefill")
+            await until(lambda: hand.ok(f"{url}/health"))
+            await hand.add(router, url, "prefill")
             self.figures.scaled_by_hand.append(time.monotonic() - began)
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+            os.killpg(pid, signal.SIGKILL)
 
-    async def _add(self, router: str, url: str, role: str) -> None:
-        row = {"url": url, "model_id": "chat", "worker_type": role}
-        (await self.http.post(f"{router}/workers", json=row)).raise_for_status()
+    def _hand(self, host: str) -> Hand:
+        row = next(h for h in self.lab.inventory if h["name"] == host)
+        return Hand(row, self.lab.state / "known_hosts")
 
 
 def launch_of(pid: int) -> tuple[list[str], dict[str, str]]:
