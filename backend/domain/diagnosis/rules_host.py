@@ -304,8 +304,11 @@ HOST: tuple[Rule, ...] = (
     Rule(
         id="program.core_gone",
         severity="fatal",
-        needles=("died unexpectedly, shutting down client",),
-        pattern=r"Engine core proc (?P<name>[\w.-]{1,60}) died unexpectedly",
+        needles=("died unexpectedly, shutting down client", "engine core exited unexpectedly"),
+        pattern=(
+            r"Engine core proc (?P<name>[\w.-]{1,60}) died unexpectedly"
+            r"|engine core exited unexpectedly"
+        ),
         symptom=True,
         alone=True,
         cause=both(

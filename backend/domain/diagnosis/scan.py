@@ -198,7 +198,8 @@ def _unrecognised(log: Log, known: set[int], stop: int, *, weak: bool) -> list[F
             continue
         line = log.line(number)
         said = bare(line)
-        if not said or _STACK.match(said) or _CALM.search(line, 0, len(line) - len(said)):
+        calm = _CALM.search(line, 0, len(line) - len(said))
+        if not said or calm or _of_stack(log, number, said):
             continue
         if _ERROR.match(said) or _GLOG_ERROR.match(line):
             strong.append(_plain(log, number, said, "unrecognised"))
@@ -209,11 +210,17 @@ def _unrecognised(log: Log, known: set[int], stop: int, *, weak: bool) -> list[F
     return strong or lesser
 
 
+def _of_stack(log: Log, number: int, said: str) -> bool:
+    """Whether a line is of a traceback: its frame, or the frame's line of source below it."""
+    above = bare(log.line(number - 1)) if number else ""
+    return bool(_STACK.match(said)) or above.startswith('File "')
+
+
 def _last(log: Log, quiet: set[int]) -> list[Finding]:
     """What an ended program said last, where nothing it said is known: better than nothing."""
     for number in range(log.lines - 1, max(-1, log.lines - 1 - TRIES), -1):
         said = bare(log.line(number))
-        if said and number not in quiet and not _STACK.match(said):
+        if said and number not in quiet and not _of_stack(log, number, said):
             return [_plain(log, number, said, "unrecognised")]
     return []
 

@@ -12,6 +12,7 @@ LOGS = Path(__file__).parents[3] / "data" / "logs"
 
 EXPECTED: dict[str, tuple[str, str]] = {
     # log: the rule of its first cause, and a part of the line it stands in
+    "core-killed": ("program.core_gone", "engine core exited unexpectedly"),
     "f_badflag": ("arguments.unrecognized", "unrecognized arguments: --no-such-flag"),
     "f_conn": ("arguments.connector", "Unsupported connector type: NoSuchConnector"),
     "f_kvdt": ("life.asked", "shutdown triggered"),
