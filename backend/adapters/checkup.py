@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from backend.adapters.ports import MOST
 from backend.adapters.ssh.errors import DialFailed
 from backend.adapters.ssh.pool import SshPool
-from backend.domain.checkup import Checkup, Reach
+from backend.domain.checkup import RUNTIMES, Checkup, Reach
 from backend.domain.errors import PdError, TimedOut
 from backend.domain.host import Host
 from backend.probes import checkup as probe
@@ -24,6 +24,7 @@ async def check_up(
     address: str,
     *,
     programs: Sequence[str] = (),
+    runtimes: Sequence[str] = RUNTIMES,
     models: Sequence[str] = (),
     ports: Sequence[int] = (),
     timeout: float = 40.0,
@@ -34,7 +35,7 @@ async def check_up(
     """
     await pool.connect(host)
     sent = time.time()
-    args = probe.arguments(host.work_dir, programs, models, ports[:MOST])
+    args = probe.arguments(host.work_dir, runtimes, programs, models, ports[:MOST])
     out = await pool.run(host, probe.SCRIPT, args=args, timeout=timeout)
     found = probe.parse(out.stdout, sent, time.time())
     return found.model_copy(update={"forwarding": await _forwarding(pool, host, address)})

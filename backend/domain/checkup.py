@@ -7,6 +7,9 @@ from pydantic import Field
 from backend.domain.inside import Inside
 from backend.domain.value import Value
 
+RUNTIMES = ("docker", "podman")
+"""Container runtimes that a host may have."""
+
 
 class Listener(Value):
     """A listening TCP port and who holds it; pid 0 and no name where the host does not tell."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from backend.domain.checkup import Checkup, Reach
+from backend.domain.checkup import RUNTIMES, Checkup, Reach
 from backend.domain.errors import Problem
 from backend.domain.host import Host, HostFacts
 from backend.domain.rules.words import TOLD
@@ -36,9 +36,11 @@ class Finding(Value):
 class Needs:
     """What members ask of their hosts: programs, folders of models, whether KV traffic needs an
     interface of the host's (`plane` as the mode's `network`), images, and the accelerators that
-    they are given (None: any of the host's)."""
+    they are given (None: any of the host's). Only `runtimes` are asked about themselves and our
+    containers: each question takes a program of theirs 0.1 s and more."""
 
     programs: tuple[str, ...] = ()
+    runtimes: tuple[str, ...] = RUNTIMES
     models: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
     accelerators: tuple[int, ...] | None = None

@@ -98,7 +98,7 @@ class Doctor:
         try:
             checkup = await check_up(
                 self._pool, host, sight.facts.address, programs=needs.programs,
-                models=needs.models, ports=ports,
+                runtimes=needs.runtimes, models=needs.models, ports=ports,
             )  # fmt: skip
             if not checkup.runtimes.get(host.runtime, "!").startswith("!"):
                 inside = await look_inside(

@@ -45,7 +45,7 @@ grep -E '^(MemTotal|MemAvailable):' /proc/meminfo
 part limits
 cat /proc/self/limits
 part runtimes
-for r in docker podman; do
+for r in $2; do
   command -v "$r" >/dev/null 2>&1 || continue
   case $r in docker) form='{{{{.Server.Version}}}}' ;; *) form='{{{{.Client.Version}}}}' ;; esac
   if said=$(bounded 8 "$r" version --format "$form" 2>&1); then echo "$r $said"
@@ -53,7 +53,7 @@ for r in docker podman; do
 done
 part containers
 ids=$(readlink -f "$W" 2>/dev/null)
-for r in docker podman; do
+for r in $2; do
   command -v "$r" >/dev/null 2>&1 || continue
   for c in $(bounded 8 "$r" ps -aq --filter label=pdtui.id 2>/dev/null); do
     bounded 8 "$r" inspect -f \
@@ -95,7 +95,7 @@ for e in $(grep -lz '^PDTUI_RUN_ID=' /proc/[0-9]*/environ 2>/dev/null); do
   { IFS= read -r comm <"/proc/$p/comm"; } 2>/dev/null || continue
   if [ -n "$i" ]; then echo "$p|$i|$comm"; fi
 done
-shift
+shift 2
 part programs
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
   case $1 in
@@ -126,7 +126,8 @@ part end
 exit 0
 """
 )
-"""Arguments: the work directory, programs looked for, `--`, folders of models, `--`, ports."""
+"""Arguments: the work directory, container runtimes (words of one), programs looked for, `--`,
+folders of models, `--`, ports."""
 
 LIMITS = {
     "Max locked memory": "memlock",
@@ -139,10 +140,14 @@ _HCCN = re.compile(r"^\s*address_(\d+)\s*=\s*(\S+)\s*$")
 
 
 def arguments(
-    work_dir: str, programs: Sequence[str], models: Sequence[str], tried: Sequence[int] = ()
+    work_dir: str,
+    runtimes: Sequence[str],
+    programs: Sequence[str],
+    models: Sequence[str],
+    tried: Sequence[int] = (),
 ) -> list[str]:
     """SCRIPT's arguments."""
-    return [work_dir, *programs, "--", *models, "--", *map(str, tried)]
+    return [work_dir, " ".join(runtimes), *programs, "--", *models, "--", *map(str, tried)]
 
 
 def parse(stdout: str, sent_at: float, answered_at: float) -> Checkup:

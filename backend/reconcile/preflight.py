@@ -8,6 +8,7 @@ from backend.domain.deployment import Deployment
 from backend.domain.doctor import Needs, failures
 from backend.domain.errors import Refused
 from backend.domain.group import Instance
+from backend.domain.host import Host
 from backend.domain.inherit import image_of
 from backend.domain.inherit import roles_of as effective
 from backend.domain.mode import Catalogue, Mode
@@ -36,12 +37,13 @@ async def hosts_ready(
     folders = model_folders(document)
     for host in dict.fromkeys(m.host for m in members):
         here = [m for m in members if m.host == host and m.launch is not None]
-        bare = w.store.hosts[host].runtime == "process"
+        runtimes = _runtimes(w.store.hosts[host])
         launches = [m.launch for m in here if m.launch]
-        programs = [x.argv[0] for x in launches if bare]
+        programs = [x.argv[0] for x in launches if not runtimes]
         images = [x.image for x in launches if x.image]
         needs[host] = Needs(
             programs=tuple(dict.fromkeys(programs)),
+            runtimes=runtimes,
             models=folders,
             plane=mode.network if mode else "none",
             images=tuple(dict.fromkeys(images)),
@@ -57,8 +59,14 @@ async def router_ready(
     entry = w.store.hosts[host]
     said = entry.executables.get(program_of(mode, catalogue, document, "router"))
     program = executed(mode, catalogue, document, "router", said)
-    programs = (program,) if program and entry.runtime == "process" else ()
-    await _examined(w, {host: Needs(programs=programs, accelerators=())}, ROUTER_CHECKS)
+    runtimes = _runtimes(entry)
+    programs = (program,) if program and not runtimes else ()
+    needs = Needs(programs=programs, runtimes=runtimes, accelerators=())
+    await _examined(w, {host: needs}, ROUTER_CHECKS)
+
+
+def _runtimes(host: Host) -> tuple[str, ...]:
+    return () if host.runtime == "process" else (host.runtime,)
 
 
 def needs_of(w: World, document: Deployment) -> dict[str, Needs]:
