@@ -31,6 +31,7 @@ from backend.domain.host import DEFAULT_PORTS
 from backend.listening import Tcp, config, listen, listen_tcp, renew
 from backend.logsetup import log_to
 from backend.observe.canary import CanaryPace
+from backend.observe.health import HealthPace
 from backend.observe.metrics import MetricsPace
 from backend.paths import Paths
 from backend.reconcile.world import Defaults
@@ -40,7 +41,8 @@ from backend.takeover import ownership
 
 log = logging.getLogger(__name__)
 
-LEAST_SCRAPE_S = 0.2
+LEAST_PACE_S = 0.2
+"""Seconds of health and metrics that nothing may be set below."""
 
 
 class _Server(uvicorn.Server):
@@ -132,29 +134,25 @@ def version() -> str:
 def timers(env: Mapping[str, str]) -> Timers:
     """Patience as the environment sets it: `PDTUI_<TIMER>`, for example `PDTUI_START_LIMIT_S=900`.
 
-    Raises Invalid for a value that is no positive number of seconds.
+    Raises Invalid for a value that is no number of seconds, or too few.
     """
     return Timers(**_seconds(Timers, env, "PDTUI_"))
 
 
-def paces(env: Mapping[str, str]) -> tuple[MetricsPace, CanaryPace]:
-    """How often metrics are read and canaries run, as the environment sets it:
-    `PDTUI_METRICS_EVERY_S=10`, `PDTUI_CANARY_EVERY_S=0` for never.
+def paces(env: Mapping[str, str]) -> tuple[HealthPace, MetricsPace, CanaryPace]:
+    """How often health is asked, metrics are read and canaries run, as the environment sets it:
+    `PDTUI_HEALTH_TIMEOUT_S=10`, `PDTUI_METRICS_EVERY_S=10`, `PDTUI_CANARY_EVERY_S=0` for never.
 
     Raises Invalid as `timers` does.
     """
-    metrics = MetricsPace(**_seconds(MetricsPace, env, "PDTUI_METRICS_"))
-    if metrics.every_s < LEAST_SCRAPE_S:
-        raise Invalid.of(
-            "settings.metrics",
-            f"PDTUI_METRICS_EVERY_S is {metrics.every_s:g}; it must be {LEAST_SCRAPE_S:g} or more.",
-            values={"value": metrics.every_s, "least": LEAST_SCRAPE_S},
-            remedy="Give seconds, for example 5.",
-        )
-    return metrics, CanaryPace(**_seconds(CanaryPace, env, "PDTUI_CANARY_"))
+    health = HealthPace(**_seconds(HealthPace, env, "PDTUI_HEALTH_", least=LEAST_PACE_S))
+    metrics = MetricsPace(**_seconds(MetricsPace, env, "PDTUI_METRICS_", least=LEAST_PACE_S))
+    return health, metrics, CanaryPace(**_seconds(CanaryPace, env, "PDTUI_CANARY_"))
 
 
-def _seconds(kind: type[Any], env: Mapping[str, str], prefix: str) -> dict[str, float]:
+def _seconds(
+    kind: type[Any], env: Mapping[str, str], prefix: str, least: float = 0.0
+) -> dict[str, float]:
     found = {}
     for timer in fields(kind):
         name = f"{prefix}{timer.name.upper()}"
@@ -165,11 +163,11 @@ def _seconds(kind: type[Any], env: Mapping[str, str], prefix: str) -> dict[str, 
             seconds = float(text)
         except ValueError:
             seconds = math.nan
-        if not 0 <= seconds < math.inf:
+        if not least <= seconds < math.inf:
             raise Invalid.of(
                 "settings.timer",
-                f"{name} is {text!r}, which is no number of seconds.",
-                values={"name": name, "value": text},
+                f"{name} is {text!r}; it must be a number of seconds, {least:g} or more.",
+                values={"name": name, "value": text, "least": least},
                 remedy="Give seconds, for example 900, or leave it unset.",
             )
         found[timer.name] = seconds
@@ -194,11 +192,12 @@ def run(
         with ownership(paths, version=version(), takeover=False if embedded else takeover):
             log_to(paths.log, form=os.environ.get("PDTUI_LOG_FORMAT", ""))
             defaults = Defaults(ports or DEFAULT_PORTS, kv_transfer_ifname)
-            metrics, canary = paces(os.environ)
+            health, metrics, canary = paces(os.environ)
             settings = Settings(
                 embedded=embedded,
                 defaults=defaults,
                 timers=timers(os.environ),
+                health_pace=health,
                 metrics_pace=metrics,
                 canary_pace=canary,
                 alert_hook=os.environ.get("PDTUI_ALERT_HOOK", ""),
