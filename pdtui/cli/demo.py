@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backend.client.http import HttpClient
 
 PATIENCE_S = 60.0
+CHAT_LIMIT_S = 30.0
 
 
 class Broken(Exception):
@@ -257,8 +258,12 @@ async def listens(address: str, port: int) -> bool:
     return True
 
 
-async def chat(group: GroupView) -> tuple[tuple[str, ...], str, int]:
-    """One chat request at the endpoint: the pair that served it, the answer, prompt tokens."""
+async def chat(
+    group: GroupView, *, limit_s: float = CHAT_LIMIT_S
+) -> tuple[tuple[str, ...], str, int]:
+    """One chat request at the endpoint: the pair that served it, the answer, prompt tokens.
+
+    Raises Broken when it is not answered well, within `limit_s` seconds."""
     import httpx
 
     if group.endpoint is None:
@@ -269,8 +274,11 @@ async def chat(group: GroupView) -> tuple[tuple[str, ...], str, int]:
         "messages": [{"role": "user", "content": question}],
         "max_tokens": 12,
     }
-    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
-        reply = await http.post(f"{group.endpoint.url}/chat/completions", json=body)
+    async with httpx.AsyncClient(trust_env=False, timeout=limit_s) as http:
+        try:
+            reply = await http.post(f"{group.endpoint.url}/chat/completions", json=body)
+        except httpx.HTTPError as error:
+            raise Broken(f"the endpoint did not answer a chat request: {error!r}") from error
     check(reply.status_code == 200, f"the endpoint answered {reply.status_code}: {reply.text}")
     data = reply.json()
     _, _, rest = data["id"].partition("___prefill_addr_")
