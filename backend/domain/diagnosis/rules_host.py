@@ -327,5 +327,24 @@ HOST: tuple[Rule, ...] = (
         ),
         source="vLLM, a public report",
     ),
+    Rule(
+        id="program.killed",
+        severity="fatal",
+        needles=("Killed",),
+        pattern=r"^Killed\r?$",
+        symptom=True,
+        alone=True,
+        cause=both(
+            "The program was ended from outside with SIGKILL, without a word of its own.",
+            "程序被外部以 SIGKILL 强行结束，来不及留下任何说明。",
+        ),
+        remedy=both(
+            "Look for the kernel's memory killer (dmesg) or somebody's kill -9; the member is "
+            "started again by itself.",
+            "检查内核的内存回收（dmesg）或他人的 kill -9；成员会自动重新启动。",
+        ),
+        sample="Killed",
+        source="a shell's word for a child that got SIGKILL",
+    ),
 )
 """In the order of preference: of two rules that meet one line, the earlier is told."""
