@@ -86,7 +86,7 @@ def failures(findings: Iterable[Finding]) -> tuple[Problem, ...]:
     return tuple(
         Problem(
             rule=f"doctor.{f.check}",
-            message=f"host {f.host}: {f.seen}.",
+            message=f"{f.seen}." if _names_host(f) else f"host {f.host}: {f.seen}.",
             remedy=f.remedy,
             path=f"hosts.{f.host}",
             values={"host": f.host, **f.values, **_told(f)},
@@ -100,5 +100,10 @@ def _told(f: Finding) -> dict[str, Any]:
     """The problem's words as data (`backend.domain.rules.words.TOLD`)."""
     if f.said is None or f.advised is None:
         return {}
-    whole = said("doctor.host", host=f.host, seen=f.said)
+    whole = f.said if _names_host(f) else said("doctor.host", host=f.host, seen=f.said)
     return {TOLD: [one.model_dump(mode="json") for one in (whole, f.advised)]}
+
+
+def _names_host(f: Finding) -> bool:
+    """Whether what was seen begins with the host, as failures of connections do."""
+    return f.seen.startswith(f"host {f.host} ") or f.seen.startswith(f"host {f.host}:")

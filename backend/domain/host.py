@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from backend.domain.value import Value
 
@@ -15,6 +15,11 @@ Runtime = Literal["process", "docker", "podman"]
 NAME = re.compile(r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")
 UNSAFE = re.compile(r"^-|[\s\x00-\x1f\x7f'`\"$;&<>|(){}]")
 """What OpenSSH takes in no host or user: `Match exec` and `ProxyCommand` hand it to a shell."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_IFNAME = re.compile(r"^[^\s/\x00-\x1f]{1,15}$")
+STORED = {"stored": True}
+"""Validation context of an entry that was taken before: a rule that came later must not shut its
+owner out of the whole store."""
 DEFAULT_PORTS = (40000, 40063)
 """Default service port range, inclusive: 64 ports, clear of the engines' own random windows."""
 
@@ -56,6 +61,43 @@ class Host(Value):
     def _shell_leaves_it_alone(cls, value: str | None) -> str | None:
         if value and UNSAFE.search(value):
             raise ValueError("must not begin with a dash, nor hold spaces or shell characters")
+        return value
+
+    @field_validator("service_address")
+    @classmethod
+    def _address_is_one(cls, value: str | None, info: ValidationInfo) -> str | None:
+        return value if info.context is STORED else cls._shell_leaves_it_alone(value)
+
+    @field_validator("work_dir")
+    @classmethod
+    def _folder_is_one(cls, value: str, info: ValidationInfo) -> str:
+        if info.context is STORED:
+            return value
+        if not value.strip("/ ") or _CONTROL.search(value) or ":" in value:
+            raise ValueError(
+                "must name a folder, without colons and control characters: runtimes of containers "
+                "read a colon as the end of a path"
+            )
+        if value.startswith("~") and not value.startswith("~/"):
+            raise ValueError("must be in the login's own home (~/NAME, or just NAME), or absolute")
+        return value
+
+    @field_validator("kv_transfer_ifname")
+    @classmethod
+    def _interface_is_a_name(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if info.context is not STORED and value and not _IFNAME.match(value):
+            raise ValueError("must be an interface's name: up to 15 characters, no spaces, no '/'")
+        return value
+
+    @field_validator("identity_files", "executables", "labels")
+    @classmethod
+    def _one_line_each(cls, value: Any, info: ValidationInfo) -> Any:
+        if info.context is STORED:
+            return value
+        words = [*value, *value.values()] if isinstance(value, dict) else value
+        for word in words:
+            if _CONTROL.search(word) or (info.field_name != "labels" and not word.strip()):
+                raise ValueError(f"{word!r} is empty, or holds control characters")
         return value
 
     @field_validator("service_port_range")

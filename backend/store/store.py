@@ -20,7 +20,7 @@ from backend.domain.access import Token
 from backend.domain.caches import CacheDocument
 from backend.domain.errors import Refused
 from backend.domain.group import Group, Instance
-from backend.domain.host import Host
+from backend.domain.host import STORED, Host
 from backend.domain.telling import Said, plainly, rewritten, told
 from backend.domain.views import EventView
 from backend.redaction import PROCESS, secret_values
@@ -250,7 +250,7 @@ class Store:
 
     def _read(self, db: sqlite3.Connection) -> None:
         for name, body in db.execute("SELECT name, body FROM hosts"):
-            self.hosts[name] = Host.model_validate_json(body)
+            self.hosts[name] = Host.model_validate_json(body, context=STORED)
         for name, body in db.execute("SELECT name, body FROM caches"):
             self.caches[name] = CacheDocument.model_validate_json(body)
         for name, body in db.execute("SELECT name, body FROM tokens"):

@@ -48,10 +48,37 @@ def guarded(command: Callable[..., R]) -> Callable[..., R]:
         except PdError as error:
             complain(error)
             raise typer.Exit(error.exit_code) from None
+        except UnicodeEncodeError as error:
+            if not _UNDECODED.search(error.object[error.start : error.end]):
+                raise
+            unclear = _not_text(error.object)
+            complain(unclear)
+            raise typer.Exit(unclear.exit_code) from None
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
 
     return wrapper
+
+
+_UNDECODED = re.compile("[\ud800-\udfff]")
+"""How Python keeps bytes of an argument that are no text."""
+
+
+def _not_text(text: str) -> PdError:
+    """An argument that holds bytes which are not UTF-8; nothing that is kept or sent may."""
+    from backend.domain.errors import Invalid
+
+    at = _UNDECODED.search(text)
+    first, last = (at.start(), at.end()) if at else (0, 0)
+    near = text[:first].rpartition('"')[2][-30:] + text[first:last] + text[last:].partition('"')[0]
+    near = near[:60]
+    shown = near.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return Invalid.of(
+        "cli.not_text",
+        tr("cli.not_text", shown=shown),
+        values={"near": shown},
+        remedy=tr("cli.not_text.do"),
+    )
 
 
 def complain(error: PdError) -> None:

@@ -145,7 +145,7 @@ async def _with_secrets(client: HttpClient, item: Item) -> dict[str, Any]:
 
 async def saved_document(client: HttpClient, kind: Kind, name: str) -> dict[str, Any] | None:
     """What is saved under a name, as a document; None where nothing is."""
-    from backend.domain.host import Host
+    from backend.domain.host import STORED, Host
     from backend.domain.kinds import host_document
 
     try:
@@ -153,7 +153,8 @@ async def saved_document(client: HttpClient, kind: Kind, name: str) -> dict[str,
             return await client.deployment(name)
         if kind == "CacheService":
             return await client.cache_document(name)
-        return host_document(Host.model_validate(await client.host_entry(name))).document()
+        entry = Host.model_validate(await client.host_entry(name), context=STORED)
+        return host_document(entry).document()
     except NotFound:
         return None
 

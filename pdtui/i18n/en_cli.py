@@ -8,6 +8,8 @@ TEXT: dict[str, str] = {
     "cli.unwatched": (
         "note: no daemon runs, so nothing watches the groups now; `pdtui daemon` does."
     ),
+    "cli.not_text": "an argument holds bytes that are not UTF-8, near: {shown}",
+    "cli.not_text.do": "Write it in UTF-8; names, folders and addresses are kept as text.",
     "cli.no_terminal": "“{question}” is not asked: nobody answers here, stdin is no terminal.",
     "cli.no_terminal.remedy": "Give {flag} to go ahead.",
     "cli.no_screen": "the console needs a terminal, and this is none.",

@@ -6,6 +6,8 @@ TEXT: dict[str, str] = {
     "cli.error": "错误",
     "cli.examples": "示例：",
     "cli.unwatched": "提示：没有守护进程在运行，因此现在无人看护各组；可运行 `pdtui daemon`。",
+    "cli.not_text": "参数中含有非 UTF-8 的字节，位置靠近：{shown}",
+    "cli.not_text.do": "请使用 UTF-8；名称、目录和地址都按文本保存。",
     "cli.no_terminal": "未询问“{question}”：标准输入不是终端，无人可以回答。",
     "cli.no_terminal.remedy": "加上 {flag} 即可继续。",
     "cli.no_screen": "控制台需要终端，而这里没有。",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import socket
 from collections.abc import Sequence
 
@@ -226,6 +227,26 @@ def dial_failed(exc: asyncssh.ChannelOpenError, host: Host, dest: str, port: int
         f"host {host.name}: {dest}:{port} cannot be reached from it ({exc.reason}).",
         values={"host": host.name, "dest": dest, "port": port, "cause": exc.reason},
     )
+
+
+_NAMED = re.compile(r"^\s*\((\S+)\)(.*)$", re.DOTALL)
+
+
+def at_jump(error: HostError, host: Host, hop: Host, *, listed: bool) -> HostError:
+    """What kept us from a jump host, said of the host behind it; a hop that is no entry of the
+    inventory (`listed`) is named by its address. Its values are still the hop's."""
+
+    def told(message: str) -> str:
+        rest = message.removeprefix(f"host {hop.name}")
+        if rest == message:
+            return message
+        named = _NAMED.match(rest)
+        label = hop.name if listed else named[1] if named else hop.address
+        where = f" ({named[1]})" if named and listed else ""
+        return f"host {host.name}: its jump host {label}{where}{named[2] if named else rest}"
+
+    changed = [p.model_copy(update={"message": told(p.message)}) for p in error.problems]
+    return type(error)(*changed)
 
 
 def through_jump(exc: asyncssh.ChannelOpenError, host: Host, hop: Host) -> PdError:

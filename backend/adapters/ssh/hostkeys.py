@@ -18,6 +18,7 @@ from asyncssh.known_hosts import SSHKnownHosts
 
 from backend.domain.errors import HostKeyChanged, HostKeyUnknown, PdError
 from backend.domain.host import Host
+from backend.domain.shell import quote
 
 GLOBAL_FILE = Path("/etc/ssh/ssh_known_hosts")
 
@@ -87,6 +88,15 @@ class HostKeys:
         found: Any = entries.match(name, "" if addr == name else addr, wanted)
         return KnownKeys(tuple(found[0]), tuple(found[1]), tuple(found[2]))
 
+    def holding(
+        self, name: str, addr: str, port: int, configured: Iterable[str] | None = None
+    ) -> list[Path]:
+        """The files that hold an accepted key of the host."""
+        wanted, other = port if port != 22 else None, "" if addr == name else addr
+        return [
+            f for f in self.files(configured) if self._entries([f]).match(name, other, wanted)[0]
+        ]
+
     def _entries(self, files: list[Path]) -> SSHKnownHosts:
         """The files' entries. With a hundred hosts, to read a hundred keys for each is most of the
         work of connecting to them."""
@@ -102,16 +112,16 @@ class HostKeys:
 
     def add(self, name: str, port: int, key: asyncssh.SSHKey) -> None:
         """Append the key to our own file, atomically, readable by the owner only."""
-        line = f"{entry_name(name, port)} {key.export_public_key().decode().strip()}\n"
+        line = f"{entry_name(name, port)} {key.export_public_key().decode().strip()}\n".encode()
         self.own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        before = self.own.read_text(encoding="utf-8") if self.own.exists() else ""
-        if before and not before.endswith("\n"):
-            before += "\n"
+        before = self.own.read_bytes() if self.own.exists() else b""
+        if before and not before.endswith(b"\n"):
+            before += b"\n"
         if line in before:
             return
         handle, temporary = tempfile.mkstemp(dir=self.own.parent, prefix=".known_hosts.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with os.fdopen(handle, "wb") as file:
                 file.write(before + line)
                 file.flush()
                 os.fsync(file.fileno())
@@ -129,6 +139,7 @@ class KeyCheck:
     keys: HostKeys
     configured: tuple[str, ...] | None = None
     name: str = ""
+    addr: str = ""
     port: int = 22
     shown: asyncssh.SSHKey | None = None
     error: PdError | None = field(default=None)
@@ -142,7 +153,7 @@ class KeyCheck:
 
     def check(self, name: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         """Whether the shown key is an accepted one; otherwise `error` says why not."""
-        self.name, self.port, self.shown = name, port, key
+        self.name, self.addr, self.port, self.shown = name, addr, port, key
         known = self.keys.known(name, addr, port, self.configured)
         if key in known.revoked:
             self.error = self._changed(key, known, revoked=True)
@@ -161,7 +172,8 @@ class KeyCheck:
             f"host {self.host.name} ({entry_name(self.name, self.port)}) shows the key {kind} "
             f"{print_}, which was never accepted.",
             remedy="Compare the fingerprint with the host's own "
-            "(ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub) and accept it.",
+            "(ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub), then accept it: pdtui hosts accept-key "
+            f"HOST {print_}",
             values={"host": self.host.name, "type": kind, "fingerprint": print_},
         )
 
@@ -174,9 +186,11 @@ class KeyCheck:
             remedy = "Do not connect until the host has a new key."
         else:
             text = f"the key {kind} {print_}, but {', '.join(accepted)} was accepted"
+            holding = self.keys.holding(self.name, self.addr, self.port, self.configured)
+            removed = [f"ssh-keygen -R {quote(name)} -f {quote(str(f))}" for f in holding]
             remedy = (
                 "Someone may be in between. If the host was reinstalled, remove the old key: "
-                f"ssh-keygen -R '{name}' -f FILE, in {self.keys.own} or ~/.ssh/known_hosts."
+                + " and ".join(removed)
             )
         return HostKeyChanged.of(
             "host.key_revoked" if revoked else "host.key_changed",

@@ -11,7 +11,13 @@ from pathlib import Path
 import asyncssh
 
 from backend.adapters.ssh.config import Route, config_files, connect_options, hop_host, route
-from backend.adapters.ssh.errors import explain, no_keys_taken, passphrase_needed, through_jump
+from backend.adapters.ssh.errors import (
+    at_jump,
+    explain,
+    no_keys_taken,
+    passphrase_needed,
+    through_jump,
+)
 from backend.adapters.ssh.hostkeys import HostKeys, KeyCheck, KeyChecker
 from backend.adapters.ssh.identities import Identities
 from backend.adapters.ssh.link import Connected, shut
@@ -79,6 +85,9 @@ class Opener:
         token = _chain.set((*chain, host.name))
         try:
             tunnel = await self._through(hop)
+        except HostError as error:
+            listed = self._inventory is not None and self._inventory(hop.name) is not None
+            raise at_jump(error, host, hop, listed=listed) from error
         finally:
             _chain.reset(token)
         return Connected(await self._connect(host, way, tunnel, hop), tunnel)

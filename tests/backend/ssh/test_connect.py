@@ -292,6 +292,29 @@ async def test_one_connection_to_the_jump_host_serves_all_behind_it(
         await made.stop()
 
 
+async def test_a_jump_host_that_is_not_reached_is_named_beside_the_host_behind_it(
+    machine: Machine, tmp_path: Path
+) -> None:
+    port = free_port()
+    listed = Host(name="door", address="127.0.0.1", port=port)
+    config = tmp_path / "config"
+    config.write_text("")
+    pool = SshPool(
+        tmp_path / "known_hosts", user_ssh_config=config, user_known_hosts=[],
+        inventory={"door": listed}.get,
+    )  # fmt: skip
+    host = machine.host("inner", jump=f"me@127.0.0.1:{port}")
+    with pytest.raises(HostUnreachable) as caught:
+        await pool.run(host, "true")
+    told = caught.value.problem.message
+    assert told.startswith(f"host inner: its jump host 127.0.0.1:{port}: nothing listens there")
+    with pytest.raises(HostUnreachable) as caught:
+        await pool.run(machine.host("other", jump="door"), "true")
+    told = caught.value.problem.message
+    assert told.startswith(f"host other: its jump host door (127.0.0.1:{port}): nothing listens")
+    await pool.close()
+
+
 async def test_jump_hosts_in_a_circle(tmp_path: Path) -> None:
     entries = {n: Host(name=n, address=f"{n}.invalid", jump=j) for n, j in (("a", "b"), ("b", "a"))}
     pool = SshPool(tmp_path / "k", user_ssh_config=tmp_path / "c", inventory=entries.get)

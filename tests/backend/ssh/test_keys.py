@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from pathlib import Path
 
 import asyncssh
@@ -58,6 +60,20 @@ async def test_a_changed_key_is_refused_with_both_fingerprints(
         await pool.run(host, "true")
     values = caught.value.problem.values
     assert (values["fingerprint"], values["accepted"]) == (machine.key.get_fingerprint(), before)
+    removed = shlex.split(caught.value.problem.remedy.partition("remove the old key: ")[2])
+    subprocess.run(removed, check=True, capture_output=True)
+    pool.forget(host.name)
+    with pytest.raises(HostKeyUnknown) as unknown:
+        await pool.run(host, "true")
+    assert machine.key.get_fingerprint() in unknown.value.problem.remedy
+
+
+async def test_a_changed_key_is_not_accepted(pool: SshPool, host: Host, machine: Machine) -> None:
+    await pool.run(host, "true")
+    await machine.stop()
+    machine.key = asyncssh.generate_private_key("ssh-ed25519")
+    await machine.start()
+    pool.forget(host.name)
     with pytest.raises(HostKeyChanged):
         await pool.accept_key(host, machine.key.get_fingerprint())
 

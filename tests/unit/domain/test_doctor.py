@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,6 +60,14 @@ def patient(
         instances=frozenset({"chat-decode-aaaa"}),
         **more,
     )
+
+
+def test_a_host_that_does_not_answer_is_named_once() -> None:
+    problem = Problem(rule="host.refused", message="host gpu1 (10.0.0.1): nothing listens there.")
+    (only,) = examine(replace(patient(), facts=None, checkup=None, problem=problem))
+    assert only.seen == "host gpu1 (10.0.0.1): nothing listens there"
+    (told,) = failures([only])
+    assert told.message == "host gpu1 (10.0.0.1): nothing listens there."
 
 
 def test_a_healthy_host_has_nothing_to_complain_of() -> None:
