@@ -10,11 +10,9 @@ from pdtui.app import Console
 from pdtui.i18n import Language, use
 from pdtui.screens import form
 from screenshots.shoot import Scene
-from tests.tui.catalogue import fitting, judged, modes, rendered
-from tests.tui.factories import DOCUMENTS, LOGS, NOW, site
+from tests.tui.factories import NOW
 from tests.tui.fake_client import FakeClient
-from tests.tui.test_more import versions
-from tests.tui.test_site import with_caches
+from tests.tui.pictured import pictured
 
 SIZES = ((80, 24), (160, 50))
 
@@ -23,11 +21,7 @@ def console(theme: str, language: Language) -> Callable[[], Console]:
     """Builds the console in `theme` on a client that holds the site in memory."""
 
     async def client() -> FakeClient:
-        fake = FakeClient(site(), embedded=True, documents=DOCUMENTS, logs=LOGS)
-        fake.known_modes, fake.judge, fake.versions = modes(), judged, versions()
-        fake.known_caches = with_caches().known_caches
-        fake.renderer, fake.fitting = rendered, fitting()
-        return fake
+        return pictured()
 
     def build() -> Console:
         use(language)
@@ -73,6 +67,14 @@ VIEWS: dict[str, tuple[tuple[str, ...], str]] = {
     "edit-cache": (("6", "down", "E"), "Edit pool"),
     "settings": (("7",), "State directory"),
     "first-error": (("j", "f"), "Address already in use"),
+    "watch": ((*QWEN, "w"), "PD effectiveness"),
+    "watch-fault": (("j", "w"), "PD effectiveness"),
+    "alerts": (("A",), "crash loop"),
+    "diagnosis": (("j", "i"), "do"),
+    "advice": ((*QWEN, "a"), "Is the KV transfer fast enough?"),
+    "doctor": (("2", "C"), "failed"),
+    "doctor-finding": (("2", "C", "j", "j", "enter"), "Remedy"),
+    "ports": (("2", "p"), "gpu-1"),
     "many": (("space", "space", "space", "r"), "Left out"),
 }
 """Name of a view -> the keys that lead there from the first screen, and words it must show."""
@@ -91,6 +93,17 @@ CHINESE = {
     "instances": "未就绪",
     "settings": "状态目录",
     "save": "保存",
+    "events": "提供服务",
+    "hosts": "加速卡",
+    "caches": "缓存服务",
+    "watch": "有效性",
+    "watch-fault": "有效性",
+    "alerts": "告警",
+    "diagnosis": "原因",
+    "advice": "KV 传输是否足够快？",
+    "doctor": "失败",
+    "doctor-finding": "处理",
+    "ports": "端口",
 }
 """Views that are drawn in Chinese too, and words they must show."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 
-from backend.domain.views import EventView, GroupView, HostView
+from backend.domain.views import EventView, GroupView, HostView, Mark
 from pdtui.cli.output import wide
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
@@ -60,7 +60,7 @@ def group_lines(g: GroupView) -> list[str]:
     if g.config_changed:
         lines.append(f"  {tr('cli.group.changed')}")
         lines += [f"    {c}" for c in g.changes]
-    lines += [f"  {m.level}: {of_mark(m)}" for m in g.marks if m.id != "config_changed"]
+    lines += [f"  {_mark(m)}" for m in g.marks if m.id != "config_changed"]
     if g.endpoint:
         lines += [f"  {tr('cli.group.endpoint', url=g.endpoint.url, model=g.endpoint.model)}"]
     for m in g.members:
@@ -74,6 +74,13 @@ def group_lines(g: GroupView) -> list[str]:
         )
         lines.append(parts.rstrip())
     return lines
+
+
+def _mark(mark: Mark) -> str:
+    """What stands beside the status, after its level and what it is about."""
+    about = word("mark", mark.id)
+    text = of_mark(mark).removeprefix(f"{about}: ")
+    return f"{word('level', mark.level)}{tr('colon')}{about}{tr('colon')}{text}"
 
 
 def host_rows(hosts: Sequence[HostView]) -> Rows:

@@ -42,6 +42,8 @@ TEXT: dict[str, str] = {
     "col.mode": "MODE",
     "col.model": "MODEL",
     "col.name": "NAME",
+    "colon": ": ",
+    "comma": ", ",
     "col.note": "NOTE",
     "col.pid": "PID",
     "col.ports": "PORTS",

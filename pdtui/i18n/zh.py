@@ -42,6 +42,8 @@ TEXT: dict[str, str] = {
     "col.mode": "模式",
     "col.model": "模型",
     "col.name": "名称",
+    "colon": "：",
+    "comma": "，",
     "col.note": "说明",
     "col.pid": "PID",
     "col.ports": "端口",

@@ -59,7 +59,7 @@ TEXT: dict[str, str] = {
     "check.shm": "共享内存",
     "check.memlock": "锁定内存",
     "check.nofile": "打开文件数",
-    "check.accelerators": "加速卡",
+    "check.accelerators": "加速器",
     "check.mig": "MIG 切分",
     "check.foreign": "他人占用",
     "check.fabric": "NVSwitch 互联",

@@ -18,7 +18,9 @@ VERDICT: dict[str, Tone] = {"yes": "ok", "no": "bad", "unknown": "warn"}
 def page(found: Advice) -> list[Line]:
     """The whole page."""
     language = current()
-    head = Span(f"{found.deployment}: {tr(f'advice.worth.{found.worth}')}", WORTH[found.worth])
+    head = Span(
+        f"{found.deployment}{tr('colon')}{tr(f'advice.worth.{found.worth}')}", WORTH[found.worth]
+    )
     out: list[Line] = [line(head), line(Span(found.text.text(language), "strong"))]
     for answer in found.answers:
         question = Span(f"{tr(f'advice.question.{answer.question}')}  ", "accent")

@@ -17,10 +17,12 @@ Align = Literal["left", "right"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of literal text in one tone; made harmless on construction."""
+    """A piece of literal text in one tone; made harmless on construction. What is wrapped of a line
+    goes on beneath the beginning of its span with `hang`."""
 
     text: str
     tone: Tone = "text"
+    hang: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", clean(self.text))

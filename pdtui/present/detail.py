@@ -77,7 +77,7 @@ def change(text: str) -> Line:
     place, colon, rest = text.partition(": ")
     if not colon:
         return line(Span(f"  {text}"))
-    head = Span(f"  {place}: ", "dim")
+    head = Span(f"  {place}{tr('colon')}", "dim")
     old, arrow, new = rest.partition(" -> ")
     if arrow:
         return line(head, Span(old, "bad"), Span(f" {glyphs().arrow} ", "off"), Span(new, "ok"))

@@ -39,7 +39,9 @@ def member(found: Diagnosis) -> list[Line]:
     about = [word("role", found.role)] if found.role else []
     if found.generation > 1 or found.previous:
         about.append(tr("diagnosis.attempt", number=found.generation))
-    out: list[Line] = [line(Span(found.name, "accent"), Span(f"  {', '.join(about)}", "dim"))]
+    out: list[Line] = [
+        line(Span(found.name, "accent"), Span(f"  {tr('comma').join(about)}", "dim"))
+    ]
     if found.unread:
         out.append(line(Span(f"  {found.unread}", "warn")))
     elif found.first is None:
@@ -50,7 +52,11 @@ def member(found: Diagnosis) -> list[Line]:
     for earlier in found.previous:
         if earlier.first is not None:
             number = tr("diagnosis.attempt", number=earlier.generation)
-            out.append(_fact(tr("diagnosis.before"), f"{number}: {_words(earlier.first)}", "dim"))
+            out.append(
+                _fact(
+                    tr("diagnosis.before"), f"{number}{tr('colon')}{_words(earlier.first)}", "dim"
+                )
+            )
     if found.truncated:
         out.append(line(Span(f"  {tr('diagnosis.cut')}", "dim")))
     return out
@@ -73,7 +79,9 @@ def _finding(finding: Finding, peer: str) -> list[Line]:
     for explained in finding.explains:
         name, _, rule = explained.partition(" ")
         out.append(_fact(tr("diagnosis.also"), tr("diagnosis.explains", name=name, rule=rule)))
-    times = f", {tr('diagnosis.times', count=finding.count)}" if finding.count > 1 else ""
+    times = (
+        f"{tr('comma')}{tr('diagnosis.times', count=finding.count)}" if finding.count > 1 else ""
+    )
     place = tr("diagnosis.line", line=finding.line)
     out.append(_fact(tr("diagnosis.log"), f"{place}{times}", "dim"))
     for n, text in enumerate(finding.context):
@@ -86,7 +94,7 @@ def _finding(finding: Finding, peer: str) -> list[Line]:
 
 def _also(finding: Finding) -> Line:
     place = tr("diagnosis.line", line=finding.line)
-    return _fact(tr("diagnosis.also"), f"{place}: {_words(finding)}", "dim")
+    return _fact(tr("diagnosis.also"), f"{place}{tr('colon')}{_words(finding)}", "dim")
 
 
 def _words(finding: Finding) -> str:

@@ -56,7 +56,7 @@ def recent(events: Iterable[EventView], group: str, most: int) -> list[Line]:
 def _line(event: EventView) -> Line:
     look = level_look(event.level)
     text = of_event(event)
-    what = f"{event.instance}: " if event.instance and event.instance not in text else ""
+    what = f"{event.instance}{tr('colon')}" if event.instance and event.instance not in text else ""
     return (
         Span(f"{clock(event.at)}  ", "dim"),
         Span(f"{look.glyph} ", look.tone),

@@ -80,7 +80,7 @@ def rest(problems: Sequence[Problem]) -> list[Row]:
 def about_finding(problem: Problem) -> list[Line]:
     """One finding whole."""
     seen, (message, remedy) = look(problem), said(problem)
-    out = [line(Span(f"{seen.glyph} {seen.word}: {message}", seen.tone))]
+    out = [line(Span(f"{seen.glyph} {seen.word}{tr('colon')}{message}", seen.tone))]
     if remedy:
         out.append(line(Span(remedy, "dim")))
     where = f"{problem.path}  " if problem.path else ""
@@ -160,7 +160,7 @@ def about(
     for problem in problems:
         seen, (message, remedy) = look(problem), said(problem)
         rest = (Span(f" {remedy}", "dim"),) if remedy else ()
-        out.append(line(Span(f"{seen.glyph} {seen.word}: {message}", seen.tone), *rest))
+        out.append(line(Span(f"{seen.glyph} {seen.word}{tr('colon')}{message}", seen.tone), *rest))
     if item.part == "mode":
         return [*out, *_about_mode(form, item)]
     name = item.field.name
@@ -183,7 +183,7 @@ def about(
         out.append(line(Span(tr("form.about.hosts", hosts=free), "dim")))
     if item.field.path.startswith(("spec.roles.router", "spec.disaggregation")):
         tone: Tone = "warn" if form.membership == "manual" else "dim"
-        text = f"{tr('detail.membership')}: {word('membership', form.membership)}"
+        text = f"{tr('detail.membership')}{tr('colon')}{word('membership', form.membership)}"
         out.append(line(Span(text, tone)))
     return out
 

@@ -247,4 +247,4 @@ def _mark(mark: Mark) -> Line:
     text = of_mark(mark)
     for known in (name, mark.id.replace("_", " ")):
         text = text.removeprefix(f"{known}: ")
-    return line(Span(f"{glyph} {name}: ", tone), Span(text, tone))
+    return line(Span(f"{glyph} {name}{tr('colon')}", tone), Span(text, tone))

@@ -51,7 +51,7 @@ def on_hosts(members: Sequence[MemberView]) -> list[Line]:
     return [
         line(
             Span(f"  {m.id}", "text"),
-            Span(f"  {word('role', m.role)}, {tr('plan.on', host=m.host)}", "dim"),
+            Span(f"  {word('role', m.role)}{tr('comma')}{tr('plan.on', host=m.host)}", "dim"),
         )
         for m in members
     ]
@@ -159,7 +159,7 @@ def _launch(document: Mapping[str, Any]) -> Any:
 
 def _created(document: Mapping[str, Any], hosts: Sequence[HostView]) -> list[Line]:
     counts = counts_of(document)
-    roles = ", ".join(f"{word('role', r)} {n}" for r, n in counts.items())
+    roles = tr("comma").join(f"{word('role', r)} {n}" for r, n in counts.items())
     out = [line(tr("plan.apply.new", roles=roles))]
     default = get(document, "spec.accelerators")
     width = {r: get(document, f"spec.roles.{r}.accelerators") for r in counts}

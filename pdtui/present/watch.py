@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.present.cells import Cell, Line, Span, Tone, line, padded
@@ -69,17 +71,21 @@ def number(value: float | None) -> str:
 def members(group: GroupView) -> list[Line]:
     """A line a member: its verdict, and why."""
     out: list[Line] = [line(Span(tr("watch.members"), "accent"))]
-    for m in group.members:
-        if m.effect is None:
-            continue
-        said = effect_span(m.effect)
-        name = Span(f"  {padded(m.id, ID)} ", "text")
-        out.append(
-            (name, Span(padded(said.text, CELL), said.tone), Span(of_watched(m.effect), "dim"))
-        )
+    judged = [(m.id, m.effect, effect_span(m.effect)) for m in group.members if m.effect]
+    names = _column(name for name, _, _ in judged)
+    verdicts = max((cell_len(said.text) for _, _, said in judged), default=0)
+    for name, found, said in judged:
+        verdict = Span(f"{padded(said.text, verdicts)}  ", said.tone)
+        text = Span(of_watched(found), "dim", hang=True)
+        out.append((Span(f"  {padded(name, names)}  "), verdict, text))
     if len(out) == 1:
         out.append(line(Span(f"  {tr('watch.nothing')}", "dim")))
     return out
+
+
+def _column(names: Iterable[str]) -> int:
+    """Cells of a column of names."""
+    return min(ID, max(map(cell_len, names), default=0))
 
 
 def canary(run: CanaryView | None, now: float) -> list[Line]:
@@ -95,32 +101,40 @@ def canary(run: CanaryView | None, now: float) -> list[Line]:
             said = tr("watch.canary.well", seconds=f"{run.seconds:.1f}", ago=ago, why=why)
             out.append(line(Span(f"  {said}", "ok")))
         else:
-            said = tr("watch.canary.fails", ago=ago, why=why, note=of_canary(run))
+            said = tr("watch.canary.fails", ago=ago, why=why, note=_to_blame(run))
             out.append(line(Span(f"  {said}", "bad")))
-    out += _matrix(run.pairs)
+    heads = (tr("watch.canary.router"), tr("watch.pairs"), *(p.prefill for p in run.pairs))
+    names = _column(heads)
+    out += _matrix(run.pairs, names)
     if run.router is not None:
-        label = Span(f"  {padded(tr('watch.canary.router'), ID)} ", "dim")
-        out.append((label, _pair(run.router), Span(of_watched(run.router), "dim")))
+        label = Span(f"  {padded(tr('watch.canary.router'), names)}  ", "dim")
+        out.append((label, _pair(run.router), Span(of_watched(run.router), "dim", hang=True)))
     for pair in run.pairs:
         if pair.verdict not in ("ok", "unknown"):
-            name = f"  {pair.prefill} {glyphs().arrow} {pair.decode}: "
-            out.append(line(Span(name, "text"), Span(of_watched(pair), _PAIR[pair.verdict][1])))
+            out.append(line(f"  {pair.prefill} {glyphs().arrow} {pair.decode}"))
+            out.append(line(Span(f"    {of_watched(pair)}", _PAIR[pair.verdict][1])))
     if run.left_out:
         out.append(line(Span(f"  {tr('watch.canary.left_out', count=run.left_out)}", "dim")))
     return out
 
 
-def _matrix(pairs: Sequence[PairView]) -> list[Line]:
+def _to_blame(run: CanaryView) -> str:
+    """Who is to blame, where what is wrong stands beside the pairs; else all of it."""
+    blamed = {p.culprit for p in run.pairs if p.verdict in ("failed", "not_moved")}
+    return ", ".join(sorted(blamed - {""})) or of_canary(run)
+
+
+def _matrix(pairs: Sequence[PairView], names: int) -> list[Line]:
     if not pairs:
         return []
     cells = {(p.prefill, p.decode): p for p in pairs}
     decodes = sorted({p.decode for p in pairs})
     shown = {d: _short(d, decodes) for d in decodes}
-    head = [Span(f"  {padded(tr('watch.pairs'), ID)} ", "dim")]
+    head = [Span(f"  {padded(tr('watch.pairs'), names)}  ", "dim")]
     head += [Span(padded(shown[d], CELL), "dim") for d in decodes]
     out: list[Line] = [tuple(head)]
     for prefill in sorted({p.prefill for p in pairs}):
-        row = [Span(f"  {padded(prefill, ID)} ", "text")]
+        row = [Span(f"  {padded(prefill, names)}  ", "text")]
         row += [_pair(cells.get((prefill, d))) for d in decodes]
         out.append(tuple(row))
     return out
@@ -151,10 +165,12 @@ def legend(figure: str, curves: Iterable[tuple[str, float | None, Tone]]) -> lis
 def alerts(found: Iterable[AlertView], now: float) -> list[Line]:
     """Every alert, the newest first: since when, what kind, what it says."""
     out: list[Line] = []
-    for a in sorted(found, key=lambda a: -a.since):
+    newest = sorted(found, key=lambda a: -a.since)
+    kinds = max((cell_len(word("alert", a.kind)) for a in newest), default=0)
+    for a in newest:
         tone: Tone = "bad" if a.level == "error" else "warn"
         glyph = glyphs().cross if a.level == "error" else glyphs().warn
         head = f"{clock(a.since)} {padded(age(now - a.since), 6)} "
-        kind = Span(padded(f"{glyph} {word('alert', a.kind)}", 20), tone)
-        out.append((Span(head, "dim"), kind, Span(of_watched(a))))
+        kind = Span(f"{glyph} {padded(word('alert', a.kind), kinds)}  ", tone)
+        out.append((Span(head, "dim"), kind, Span(of_watched(a), hang=True)))
     return out or [line(Span(tr("alerts.none"), "ok"))]

@@ -198,7 +198,7 @@ class ConsoleScreen(Screen[None]):
             spans.append(Span(tr(f"status.{kind}"), "dim"))
         if self.console.read_only:
             spans.append(Span(f"  {tr('status.read_only')}", "warn"))
-        counts = ", ".join(
+        counts = tr("comma").join(
             (
                 count(len(store.groups), tr("group.one"), tr("group.many")),
                 count(len(store.hosts), tr("host.one"), tr("host.many")),

@@ -40,7 +40,7 @@ class RenderedScreen(TextScreen):
 
     def path(self) -> list[str]:
         """The deployment, and the role."""
-        return [*self._path, f"{tr('rendered.title')}: {word('role', self.shown.role)}"]
+        return [*self._path, f"{tr('rendered.title')}{tr('colon')}{word('role', self.shown.role)}"]
 
     def turn(self, by: int) -> None:
         """To the next role, round the end."""

@@ -12,6 +12,9 @@ from pdtui.present.cells import Line, Span, Tone
 TONES: tuple[Tone, ...] = ("accent", "ok", "warn", "busy", "bad")
 """One for each curve, in their order; a sixth begins anew."""
 LEAST_WIDTH, LEAST_HEIGHT = 24, 6
+STEPS_S = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400)
+"""How far apart the times below a chart may be."""
+MOST_TICKS = 6
 Curve = Sequence[float | None]
 
 
@@ -43,15 +46,32 @@ def _draw(curves: Sequence[Sequence[tuple[float, float]]], width: int, height: i
         signal = figure.signal([x for x, _ in points], [y for _, y in points])
         signal.lines()
         figure.draw(signal)
+    first = min(x for points in curves for x, _ in points)
+    figure.ruler("x", "lower").lim(first, 0).ticks(*ticks(first))
     drawn: str = figure.build().string()
     figure.clear()
     return drawn.rstrip("\n")
 
 
+def ticks(first: float) -> tuple[list[float], list[str]]:
+    """Round times between `first` (seconds before now, negative) and now, and what they are called:
+    `-10m`; now is 0."""
+    step = next((s for s in STEPS_S if -first / s <= MOST_TICKS), STEPS_S[-1])
+    times = [-step * n for n in range(int(-first // step), -1, -1)]
+    return [float(t) for t in times], [_called(-t) for t in times]
+
+
+def _called(seconds: int) -> str:
+    for size, unit in ((3600, "h"), (60, "m")):
+        if seconds and seconds % size == 0:
+            return f"-{seconds // size}{unit}"
+    return f"-{seconds}s" if seconds else "0"
+
+
 @functools.cache
 def _colours() -> tuple[str, ...]:
     """The colours that plotext gives to curves, in their order, found out by drawing some."""
-    flat = [[(0.0, float(n)), (1.0, float(n))] for n in range(len(TONES))]
+    flat = [[(-1.0, float(n)), (0.0, float(n))] for n in range(len(TONES))]
     rows = _draw(flat, 40, 24).split("\n")
     found: list[str] = []
     for row in reversed(rows):  # the lowest was drawn first

@@ -29,10 +29,7 @@ def wrap(line: Line, size: int) -> list[Line]:
     """`line` in pieces of at most `size` cells; the later ones keep its indentation."""
     if size < 8 or cells_of(line) <= size:
         return [line]
-    first = line[0].text
-    labelled = len(line) > 1 and cells_of(line[:1]) == LABEL
-    hang = LABEL if labelled else len(first) - len(first.lstrip())
-    hang = min(hang, size // 3)
+    hang = _hang(line, size)
     out: list[Line] = []
     current: list[Span] = []
     used = 0
@@ -50,6 +47,16 @@ def wrap(line: Line, size: int) -> list[Line]:
             current.append(Span(word, span.tone))
             used += cells_of((Span(word),))
     return [*out, tuple(current)]
+
+
+def _hang(line: Line, size: int) -> int:
+    """Cells that the later pieces of a line are indented by."""
+    for n, span in enumerate(line):
+        if span.hang and (before := cells_of(line[:n])) <= size // 2:
+            return before
+    first = line[0].text
+    labelled = len(line) > 1 and cells_of(line[:1]) == LABEL
+    return min(LABEL if labelled else len(first) - len(first.lstrip()), size // 3)
 
 
 def _words(text: str) -> list[str]:

@@ -117,7 +117,7 @@ async def test_effectiveness_is_measured_and_a_prefill_that_answers_500_is_named
         assert f"{broken.id}: prefill: HTTP 500" in said
         assert f"{broken.id} -> {decode.id}: prefill: HTTP 500" in said
         (mark,) = [m for m in group.marks if m.id == "effect"]
-        assert mark.text.startswith(f"PD effectiveness: {broken.id}: the router sent it")
+        assert mark.text.startswith(f"{broken.id}: the router sent it")
         await switch(broken, fail="")
         await lab.until("chat", lambda g: g.effect is not None and g.effect.verdict == "good", 150)
 

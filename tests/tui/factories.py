@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from backend.domain.instance import Band
+from backend.domain.telling import Said, plainly, said, told
 from backend.domain.views import (
     AcceleratorView,
     EndpointView,
@@ -20,6 +21,14 @@ from backend.domain.views import (
 
 NOW = 1_780_000_000.0
 """The clock of every test: epoch seconds."""
+
+IN_USE = "ended with exit code 1: OSError: [Errno 98] Address already in use"
+"""Why a member ended."""
+
+
+def tells(what: Said) -> dict[str, Any]:
+    """The fields of a mark that tells this."""
+    return {"text": told(what, "en"), "said": (what,)}
 
 
 def member(name: str, role: str, host: str, **other: Any) -> MemberView:
@@ -126,7 +135,7 @@ def degraded() -> GroupView:
                 stale=True,
                 in_router=False,
                 pid=0,
-                note="ended with exit code 1: OSError: [Errno 98] Address already in use",
+                note=IN_USE,
             ),
             member(f"{name}-d0", "decode", "机器-北京", stale=True),
             member(f"{name}-router", "router", "gpu-3"),
@@ -135,8 +144,7 @@ def degraded() -> GroupView:
             Mark(
                 id="crash_loop",
                 level="error",
-                text=f"{name}-p1 ended 3 times without serving: ended with exit code 1: "
-                "OSError: [Errno 98] Address already in use",
+                **tells(said("mark.crash_loop", instance=f"{name}-p1", failures=3, note=IN_USE)),
             ),
             Mark(id="unverified", text="unverified: pairing.dtype, prefill says auto"),
         ),
@@ -202,7 +210,7 @@ def restarting() -> GroupView:
             Mark(
                 id="restart_blocked",
                 level="error",
-                text="The restart waits for gpu-2 to confirm that its instances ended.",
+                **tells(said("mark.blocked.restart", hosts="gpu-2")),
             ),
         ),
         endpoint=None,
@@ -267,66 +275,47 @@ def site() -> Snapshot:
             host("机器-北京", 0, address="gpu-bj.example", labels={}),
             host("new-1", 0, 0, state="key_unknown", note="its key was never accepted", seen=0.0),
         ),
-        events=(
-            event(91, "qwen3-32b", "qwen3-32b forms: 2 prefill on gpu-1, gpu-2; 1 decode on gpu-1"),
-            event(
-                92,
-                "qwen3-32b",
-                "qwen3-32b-p0 is ready on gpu-1",
-                instance="qwen3-32b-p0",
-                host="gpu-1",
-            ),
-            event(
-                93,
-                "qwen3-32b",
-                "qwen3-32b-d0 is ready on gpu-1",
-                instance="qwen3-32b-d0",
-                host="gpu-1",
-            ),
-            event(
-                94,
-                "qwen3-32b",
-                "qwen3-32b-router starts on gpu-1:40020 (pid 24118, generation 1)",
-                instance="qwen3-32b-router",
-                host="gpu-1",
-            ),
-            event(95, "qwen3-32b", "qwen3-32b answers at http://10.20.0.11:40020/v1"),
-            event(
-                96,
-                "deepseek-v31",
-                "deepseek-v31-p1 has ended by itself on gpu-3 (ended with exit code 1)",
-                instance="deepseek-v31-p1",
-                level="warning",
-                host="gpu-3",
-            ),
-            event(
-                97,
-                "deepseek-v31",
-                "deepseek-v31-p1 keeps ending before it serves; it is not started again on gpu-3 "
-                "(ended with exit code 1: OSError: [Errno 98] Address already in use)",
-                level="error",
-                instance="deepseek-v31-p1",
-                host="gpu-3",
-            ),
-            event(
-                98,
-                "deepseek-v31",
-                "deepseek-v31 is saved: spec.parameters[1]: 32768 -> 65536",
-                actor="op",
-            ),
-        ),
+        events=_history(),
     )
 
 
-def event(seq: int, group: str, message: str, **other: Any) -> EventView:
+def _history() -> tuple[EventView, ...]:
+    well, ill = "qwen3-32b", "deepseek-v31"
+    p0, d0, router, p1 = f"{well}-p0", f"{well}-d0", f"{well}-router", f"{ill}-p1"
+    places = "2 prefill on gpu-1, gpu-2; 1 decode on gpu-1"
+    began = said(
+        "started", instance=router, host="gpu-1", port=40020, pid=24118, generation=1
+    )  # fmt: skip
+    once = said("because", why="ended with exit code 1")
+    thrice = said("because", why=IN_USE)
+    changed = said("saved.changes", name=ill, what="spec.parameters[1]: 32768 -> 65536")
+    return (
+        event(91, well, said("formed", name=well, places=places, why="")),
+        event(92, well, said("ready", instance=p0, host="gpu-1", why=""), instance=p0,
+              host="gpu-1"),
+        event(93, well, said("ready", instance=d0, host="gpu-1", why=""), instance=d0,
+              host="gpu-1"),
+        event(94, well, began, instance=router, host="gpu-1"),
+        event(95, well, said("registered", name=well, url="http://10.20.0.11:40020/v1")),
+        event(96, ill, said("exited", instance=p1, host="gpu-3", why=once), instance=p1,
+              host="gpu-3", level="warning"),
+        event(97, ill, said("crash_loop", instance=p1, host="gpu-3", why=thrice), instance=p1,
+              host="gpu-3", level="error"),
+        event(98, ill, changed, actor="op"),
+    )  # fmt: skip
+
+
+def event(seq: int, group: str, what: Said | str, **other: Any) -> EventView:
     """A line of history, one a minute."""
+    what = plainly(what) if isinstance(what, str) else what
     return EventView(
         **{
             "seq": seq,
             "at": NOW - (100 - seq) * 60,
             "kind": "group",
             "group": group,
-            "message": message,
+            "message": told(what, "en"),
+            "said": what,
             **other,
         }
     )

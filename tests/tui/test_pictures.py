@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from rich.cells import cell_len
 
-from pdtui.i18n import use
+from pdtui.i18n import Language, use
 from pdtui.screens.form import FormScreen
 from tests.tui.conftest import Driver, Start
 from tests.tui.fake_client import FakeClient
+from tests.tui.pictured import pictured
 from tests.tui.test_form import checked, client
 from tests.tui.test_more import versions
 from tests.tui.test_site import with_caches
@@ -47,6 +48,20 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "form-save": (*EDIT, "tab", "tab", "enter", "ctrl+u", "3", "enter", "W"),
     "form-discard": (*EDIT, "tab", "tab", "enter", "ctrl+u", "3", "enter", "D"),
 }
+ILL = ("j",)
+RICH: dict[str, tuple[str, ...]] = {
+    "watch": (*QWEN, "w"),
+    "watch-fault": (*ILL, "w"),
+    "alerts": ("A",),
+    "group-fault": (*ILL, "enter"),
+    "diagnosis": (*ILL, "i"),
+    "advice": (*QWEN, "a"),
+    "doctor": ("2", "C"),
+    "doctor-every": ("2", "C", "a"),
+    "doctor-finding": ("2", "C", "j", "j", "enter"),
+    "ports": ("2", "p"),
+}
+"""Views of what is looked into, on facts of their own; in both languages."""
 CHINESE = ("instances", "caches", "settings", "form-router", "form-save")
 
 
@@ -93,3 +108,17 @@ async def test_view_is_as_stored_in_chinese(
         await go(d, VIEWS[view])
         assert max(map(cell_len, d.text.splitlines())) <= size[0]
         matches(f"{view}-zh-{size[0]}x{size[1]}", d.text)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("view", RICH)
+async def test_what_is_looked_into_is_as_stored(
+    start: Start, matches: Matches, view: str, language: Language, size: tuple[int, int]
+) -> None:
+    use(language)
+    async with start(pictured(), size=size) as d:
+        await go(d, RICH[view])
+        assert max(map(cell_len, d.text.splitlines())) <= size[0]
+        suffix = "-zh" if language == "zh" else ""
+        matches(f"{view}{suffix}-{size[0]}x{size[1]}", d.text)

@@ -91,7 +91,7 @@ HOST: tuple[Rule, ...] = (
         remedy=both(
             "Take an image that has it (a router needs one of its own, or runs as a process), "
             "or correct the run command.",
-            "使用包含该程序的镜像（路由器可用单独镜像或以进程运行），或更正运行命令。",
+            "使用包含该程序的镜像（router 可用单独镜像或以进程运行），或更正运行命令。",
         ),
         sample=(
             "Error response from daemon: OCI runtime create failed: runc create failed: unable to "

@@ -206,12 +206,12 @@ PAIRING: tuple[Rule, ...] = (
         cause=both(
             "The router sends no transfer_id, so no KV is moved and decode computes every "
             "prompt again.",
-            "路由器未发送 transfer_id，因此不会传输 KV，decode 会重新计算每个提示词。",
+            "Router 未发送 transfer_id，因此不会传输 KV，decode 会重新计算每个提示词。",
         ),
         remedy=both(
             "Use a router that knows this connector (--kv-connector mooncake); a toy proxy "
             "does not.",
-            "使用支持该连接器的路由器（--kv-connector mooncake）；示例代理不支持。",
+            "使用支持该连接器的 router（--kv-connector mooncake）；示例代理不支持。",
         ),
         sample="Missing transfer_id in kv_transfer_params from router!",
         source="kvcache-ai/Mooncake#4071",
@@ -233,7 +233,7 @@ PAIRING: tuple[Rule, ...] = (
         remedy=both(
             "The prefill restarted and somebody still hands out its old id: replace the router, "
             "then restart the prefill that does.",
-            "该 prefill 已重启，但仍有一方提供其旧 ID：先替换路由器，再重启该 prefill。",
+            "该 prefill 已重启，但仍有一方提供其旧 ID：先替换 router，再重启该 prefill。",
         ),
         sample=(
             "RuntimeError: Remote NIXL agent engine ID mismatch. Expected "

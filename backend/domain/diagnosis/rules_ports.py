@@ -64,12 +64,12 @@ PORTS: tuple[Rule, ...] = (
         band="prometheus",
         cause=both(
             "The router's Prometheus port is taken, so the router ends at once.",
-            "路由器的 Prometheus 端口已被占用，路由器立即退出。",
+            "Router 的 Prometheus 端口已被占用，router 立即退出。",
         ),
         remedy=both(
             "End the router left over on this host (its default is 29000), or give this one "
             "another port.",
-            "结束该主机上遗留的路由器（默认端口 29000），或为当前路由器换一个端口。",
+            "结束该主机上遗留的 router（默认端口 29000），或为当前 router 换一个端口。",
         ),
         sample=(
             'failed to install Prometheus metrics exporter: FailedToCreateHTTPListener("Address '
@@ -87,7 +87,7 @@ PORTS: tuple[Rule, ...] = (
         band="http",
         cause=both(
             "The router's HTTP port is taken.",
-            "路由器的 HTTP 端口已被占用。",
+            "Router 的 HTTP 端口已被占用。",
         ),
         remedy=both(
             "End what listens there, or free the endpoint's pinned port.",

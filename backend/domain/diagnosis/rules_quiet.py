@@ -94,7 +94,7 @@ QUIET: tuple[Rule, ...] = (
         needles=("Failed to load tokenizer for model",),
         cause=both(
             "The SGLang router looks for a tokenizer on the hub and works without one.",
-            "SGLang 路由器尝试从仓库获取分词器，没有也能工作。",
+            "SGLang router 尝试从仓库获取分词器，没有也能工作。",
         ),
         sample=(
             "2026-11-30 04:48:23  WARN smg::core::steps::worker::local::register_tokenizer: "
@@ -114,7 +114,7 @@ QUIET: tuple[Rule, ...] = (
         pattern=r"(?:[Ww]orker \S+ already exists|Workflow failed due to step dependency failure)",
         cause=both(
             "A worker was added twice; the router keeps one.",
-            "重复添加对端；路由器只保留一个。",
+            "重复添加对端；router 只保留一个。",
         ),
         sample=(
             "2026-11-30 04:47:42  WARN smg::core::job_queue: src/core/job_queue.rs:809: Failed "
@@ -133,7 +133,7 @@ QUIET: tuple[Rule, ...] = (
         ),
         cause=both(
             "A client asked for something the router or engine does not have.",
-            "客户端请求了路由器或引擎没有的内容。",
+            "客户端请求了 router 或引擎没有的内容。",
         ),
         sample=(
             "2026-11-30 04:20:37  WARN vllm_router_rs::routers::router_manager: "

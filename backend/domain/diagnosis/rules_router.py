@@ -18,7 +18,7 @@ ROUTER: tuple[Rule, ...] = (
         remedy=both(
             "Pass --prefill and --decode of ready members; a custom router's command has to "
             "carry its peers.",
-            "传入已就绪成员的 --prefill 与 --decode；自定义路由器命令须包含对端。",
+            "传入已就绪成员的 --prefill 与 --decode；自定义 router 命令须包含对端。",
         ),
         sample="ValueError: PD disaggregation mode requires --prefill",
         source="vllm-router 0.1.15, run for this project",
@@ -34,11 +34,11 @@ ROUTER: tuple[Rule, ...] = (
         cause=both(
             "The router waited {seconds} seconds for {hosts} and ended: that peer never became "
             "healthy.",
-            "路由器等待 {hosts} {seconds} 秒后退出：该对端始终未就绪。",
+            "Router 等待 {hosts} {seconds} 秒后退出：该对端始终未就绪。",
         ),
         remedy=both(
             "Diagnose that member first; a router started without it is well.",
-            "先诊断该成员；不含它的路由器可正常启动。",
+            "先诊断该成员；不含它的 router 可正常启动。",
         ),
         sample=(
             'RuntimeError: Timeout 6s waiting for hosts ["http://127.0.0.1:18098"] to become '
@@ -58,13 +58,13 @@ ROUTER: tuple[Rule, ...] = (
         cause=both(
             "The router cannot ask the prefill's bootstrap server at {addr} port {port}; it "
             "does not listen itself until it can.",
-            "路由器无法访问 {addr} 端口 {port} 的 prefill 引导服务；在此之前它自身也不监听。",
+            "Router 无法访问 {addr} 端口 {port} 的 prefill 引导服务；在此之前它自身也不监听。",
         ),
         remedy=both(
             "See that the prefill listens there (VLLM_MOONCAKE_BOOTSTRAP_PORT) and that the "
             "router was given that port, not the default 8998.",
             "确认 prefill 在该端口监听（VLLM_MOONCAKE_BOOTSTRAP_PORT），"
-            "且传给路由器的是该端口而非默认 8998。",
+            "且传给 router 的是该端口而非默认 8998。",
         ),
         sample=(
             "Mooncake bootstrap query attempt 1/30 to http://127.0.0.1:8998/query failed: error "
@@ -84,7 +84,7 @@ ROUTER: tuple[Rule, ...] = (
         cause=both(
             "The router cannot reach the prefill at {addr} port {port}: requests sent to it "
             "fail until the router drops it.",
-            "路由器无法连接 {addr} 端口 {port} 的 prefill：在路由器剔除它之前，"
+            "Router 无法连接 {addr} 端口 {port} 的 prefill：在 router 剔除它之前，"
             "发往它的请求都会失败。",
         ),
         remedy=both(
@@ -109,7 +109,7 @@ ROUTER: tuple[Rule, ...] = (
         pattern=r"Decode request failed to (?:http://)?(?P<addr>[\w.-]{1,80}):(?P<port>\d+)",
         cause=both(
             "The router cannot reach the decode at {addr} port {port}.",
-            "路由器无法连接 {addr} 端口 {port} 的 decode。",
+            "Router 无法连接 {addr} 端口 {port} 的 decode。",
         ),
         remedy=both(
             "Look at that member.",
@@ -158,7 +158,7 @@ ROUTER: tuple[Rule, ...] = (
         pattern=r"Decode response status: (?P<status>5\d\d)",
         cause=both(
             "A decode answered {status}; the router passes it on.",
-            "某个 decode 返回 {status}；路由器原样转发。",
+            "某个 decode 返回 {status}；router 原样转发。",
         ),
         remedy=both(
             "Look at the decodes' logs of that time.",
@@ -189,7 +189,7 @@ ROUTER: tuple[Rule, ...] = (
         cause=both(
             "The router has no usable peer for a role: none is registered, or its circuit "
             "breaker is open.",
-            "路由器在某个角色上没有可用对端：未注册，或熔断器已打开。",
+            "Router 在某个角色上没有可用对端：未注册，或熔断器已打开。",
         ),
         remedy=both(
             "Compare GET /workers with the ready members; an open breaker closes 60 seconds "
@@ -212,7 +212,7 @@ ROUTER: tuple[Rule, ...] = (
         cause=both(
             "The router cannot reach {addr} port {port} and leaves it out; it tries again by "
             "itself.",
-            "路由器无法连接 {addr} 端口 {port}，暂不使用；会自动重试。",
+            "Router 无法连接 {addr} 端口 {port}，暂不使用；会自动重试。",
         ),
         remedy=both(
             "Normal while that member loads; else look at it.",
@@ -249,11 +249,11 @@ ROUTER: tuple[Rule, ...] = (
         needles=("policy is not supported in PD disaggregated mode",),
         cause=both(
             "This router version cannot use that policy with PD.",
-            "该路由器版本不支持在 PD 下使用此策略。",
+            "该 router 版本不支持在 PD 下使用此策略。",
         ),
         remedy=both(
             "Take another policy, or a newer router.",
-            "换用其他策略，或升级路由器。",
+            "换用其他策略，或升级 router。",
         ),
         sample="CacheAware policy is not supported in PD disaggregated mode",
         source="sgl-project/sglang#7904",
@@ -264,7 +264,7 @@ ROUTER: tuple[Rule, ...] = (
         needles=("No ZMQ discovery result for",),
         cause=both(
             "The router runs without its PD mode: the flag was lost on the way.",
-            "路由器未进入 PD 模式：启动标志丢失。",
+            "Router 未进入 PD 模式：启动标志丢失。",
         ),
         remedy=both(
             "Start it with the mode's own command; check the first lines of its log for the mode.",

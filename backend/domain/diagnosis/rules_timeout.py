@@ -100,7 +100,7 @@ TIMEOUT: tuple[Rule, ...] = (
         remedy=both(
             "Look at decode and at the router's connection to it; this window is "
             "VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT.",
-            "检查 decode 以及路由器到它的连接；该时限为 VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT。",
+            "检查 decode 以及 router 到它的连接；该时限为 VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT。",
         ),
         sample=(
             "(Worker_DP3_TP7_DCP7_EP31 pid=15787) ERROR 07-20 12:52:44 [mooncake_connector.py:233] "

@@ -19,7 +19,7 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
         "en": ("one {role} member needs {needed} accelerators, but the widest host ({host}) has "
                "{widest}; a member does not span hosts.",
                "Set accelerators to {widest} or less, or add a wider host."),
-        "zh": ("一个 {role} 成员需要 {needed} 个加速卡，而最大的主机（{host}）只有 {widest} "
+        "zh": ("一个 {role} 成员需要 {needed} 个加速器，而最大的主机（{host}）只有 {widest} "
                "个；成员不能跨主机。",
                "请将 accelerators 设为 {widest} 或更小，或添加更大的主机。"),
     },
@@ -67,7 +67,7 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
         "en": ("accelerator {accelerator} of host {host} is to give {members} of its memory, "
                "which is {sum} of it together.",
                "Lower --gpu-memory-utilization of each, or give them cards of their own."),
-        "zh": ("主机 {host} 的加速卡 {accelerator} 上的成员要求显存比例 {members}，合计为 {sum}。",
+        "zh": ("主机 {host} 的加速器 {accelerator} 上的成员要求显存比例 {members}，合计为 {sum}。",
                "请降低各自的 --gpu-memory-utilization，或为它们分配不同的卡。"),
     },
     "host.kv_interface:": {

@@ -43,17 +43,17 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
         "en": ("this {role} member gets {width} accelerators and another one {widest}: the members "
                "of a role are launched alike.",
                "List {widest} accelerators here, or as many everywhere."),
-        "zh": ("这个 {role} 成员分到 {width} 个加速卡，另一个分到 {widest} "
+        "zh": ("这个 {role} 成员分到 {width} 个加速器，另一个分到 {widest} "
                "个：同一角色的成员启动方式相同。",
-               "请在这里列出 {widest} 个加速卡，或各处列出同样多。"),
+               "请在这里列出 {widest} 个加速器，或各处列出同样多。"),
     },
     "structure.placement:twice": {
         "en": ("accelerator {accelerator} of {host} is given to this {role} member and once more: "
                "to {other_role} by {other}.",
                "Name each accelerator once, and give each role a placement of its own."),
-        "zh": ("主机 {host} 的加速卡 {accelerator} 分给了这个 {role} 成员，又由 {other} 分给了 "
+        "zh": ("主机 {host} 的加速器 {accelerator} 分给了这个 {role} 成员，又由 {other} 分给了 "
                "{other_role}。",
-               "每个加速卡只写一次，并让每个角色有自己的 placement。"),
+               "每个加速器只写一次，并让每个角色有自己的 placement。"),
     },
     "structure.scale_role:router": {
         "en": ("{role} has exactly one replica; the roles that scale are {known}.",
@@ -125,7 +125,7 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
                "has {accelerators} accelerators.",
                "Raise accelerators to {ranks}, or lower the sizes."),
         "zh": ("{role} 需要 {ranks} 个 rank（张量并行 {tensor} x 流水线并行 "
-               "{pipeline}），而每个成员只有 {accelerators} 个加速卡。",
+               "{pipeline}），而每个成员只有 {accelerators} 个加速器。",
                "请将 accelerators 提高到 {ranks}，或减小并行大小。"),
     },
     "structure.allow:never": {

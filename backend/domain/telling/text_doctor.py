@@ -68,7 +68,7 @@ TEXT: dict[str, tuple[str, str]] = {
     "doctor.owners.others": ("other backends run instances here too: {what}",
                              "其他后端也在此运行实例：{what}"),
     "doctor.owners.do": ("Their accelerators and ports count as taken.",
-                         "它们的加速卡和端口视为已占用。"),
+                         "它们的加速器和端口视为已占用。"),
 
     "doctor.ports.held": ("in the service port range {first}-{last} others listen on {what}",
                           "服务端口范围 {first}-{last} 中有其他程序在监听：{what}"),
@@ -158,9 +158,9 @@ TEXT: dict[str, tuple[str, str]] = {
         "Copy the same files to every host: mixed KV gives wrong answers without an error.",
         "请将相同文件复制到每台主机：混用的 KV 会给出错误答案且不报错。"),
 
-    "doctor.accelerators.well": ("{count} x {kinds}", "{count} 张 {kinds}"),
+    "doctor.accelerators.well": ("{count} x {kinds}", "{count} 个 {kinds}"),
     "doctor.accelerators.note": ("{count} found; the vendor's tool says: {note}",
-                                 "找到 {count} 张；厂商工具报告：{note}"),
+                                 "找到 {count} 个；厂商工具报告：{note}"),
     "doctor.accelerators.do": (
         "Look at the driver and at dmesg; reboot after a driver update.",
         "请检查驱动和 dmesg；更新驱动后请重启主机。"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 TEXT: dict[str, tuple[str, str]] = {
-    "inside.card": ("{count} accelerator", "{count} 张加速卡"),
-    "inside.cards": ("{count} accelerators", "{count} 张加速卡"),
+    "inside.card": ("{count} accelerator", "{count} 个加速器"),
+    "inside.cards": ("{count} accelerators", "{count} 个加速器"),
     "inside.well": ("a container of {image} sees its {cards}", "{image} 的容器能看到其 {cards}"),
     "inside.well_chips": ("a container of {image} has its {cards} and the driver",
                           "{image} 的容器有其 {cards} 和驱动"),
@@ -80,9 +80,9 @@ TEXT: dict[str, tuple[str, str]] = {
         "请重新安装与驱动匹配的 nvidia-container-toolkit。"),
     "inside.do.set_up": (
         "One without accelerators starts: look at the runtime's set-up for them.",
-        "不带加速卡的容器可以启动：请检查运行时的加速卡设置。"),
+        "不带加速器的容器可以启动：请检查运行时的加速器设置。"),
     "inside.do.look": ("Look at the runtime's set-up for accelerators.",
-                       "请检查运行时的加速卡设置。"),
+                       "请检查运行时的加速器设置。"),
     "inside.do.podman": ("Set up the toolkit for podman: {command}.",
                          "请为 podman 设置工具包：{command}。"),
     "inside.do.docker": (

@@ -14,9 +14,9 @@ TEXT: dict[str, tuple[str, str]] = {
         "请恢复该模式，或改用其他模式保存部署。"),
     "mark.registration": (
         "waiting for the router's registry and one answered request",
-        "等待路由的成员登记和一次成功应答的请求"),
+        "等待 router 的成员登记和一次成功应答的请求"),
     "mark.by_hand": ("The router is kept up by hand. Tell it: {todo}.",
-                     "路由由人工维护。请告知它：{todo}。"),
+                     "Router 由人工维护。请告知它：{todo}。"),
     "mark.by_hand.add": ("add {peers}", "添加 {peers}"),
     "mark.by_hand.remove": ("remove {peers}", "移除 {peers}"),
     "mark.by_hand.both": ("add {added}; remove {removed}", "添加 {added}；移除 {removed}"),
@@ -29,7 +29,7 @@ TEXT: dict[str, tuple[str, str]] = {
     "mark.lost": ("{hosts} does not answer; its instances are left as they are.",
                   "{hosts} 无响应；其上的实例保持原样。"),
     "mark.lost.router": ("The router {router} may still answer there, so no other one is started.",
-                         "路由 {router} 可能仍在那里应答，因此不另行启动。"),
+                         "Router {router} 可能仍在那里应答，因此不另行启动。"),
     "mark.lost.way": ("If it stays away: `pdtui hosts fence {host}` places them elsewhere.",
                       "若主机不再恢复：用 `pdtui hosts fence {host}` 将它们安置到别处。"),
     "mark.crash_loop": ("{instance} ended {failures} times without serving: {note}",
@@ -54,16 +54,17 @@ TEXT: dict[str, tuple[str, str]] = {
     "out.replaced": (
         "The router is replaced for it, and again for the new member: requests in that moment "
         "fail, the members keep running.",
-        "路由会因此替换一次，新成员加入时再替换一次：其间的请求会失败，成员保持运行。"),
+        "Router 会因此替换一次，新成员加入时再替换一次：其间的请求会失败，成员保持运行。"),
     "out.by_hand": (
         "The router is kept up by hand: tell it to forget {url} now, and of the new member once it "
-        "is ready.", "路由由人工维护：请现在让它移除 {url}，并在新成员就绪后告知它。"),
+        "is ready.", "Router 由人工维护：请现在让它移除 {url}，并在新成员就绪后告知它。"),
     "out.router": (
         "The endpoint answers nothing until the new router serves. It is placed and started again "
         "with the members that are ready.",
-        "新路由提供服务前，端点无法应答。它会重新安置，并以已就绪的成员启动。"),
+        "新 router 提供服务前，端点无法应答。它会重新安置，并以已就绪的成员启动。"),
     "out.router_by_hand": (
         "The endpoint answers nothing until the new router serves. It is placed and started again "
         "with the members that are ready; it is told of them as it starts.",
-        "新路由提供服务前，端点无法应答。它会重新安置，并以已就绪的成员启动；启动时即获知这些成员。"),
+        "新 router 提供服务前，端点无法应答。它会重新安置，并以已就绪的成员启动；启动时即获知"
+        "这些成员。"),
 }  # fmt: skip

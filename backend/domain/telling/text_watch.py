@@ -11,7 +11,7 @@ TEXT: dict[str, tuple[str, str]] = {
                           "所有提示词都命中自身缓存，无需传输"),
     "effect.answers_nothing": (
         "the router sent it {routed} requests and it computed none of them",
-        "路由发给它 {routed} 个请求，它一个也没有计算"),
+        "router 发给它 {routed} 个请求，它一个也没有计算"),
     "effect.transfers_failed": ("{count} transfers failed", "{count} 次传输失败"),
     "effect.lease_expired": ("the KV of {count} prompts was computed and thrown away unread",
                              "{count} 个提示词的 KV 已计算，但未被读取就丢弃了"),
@@ -65,8 +65,8 @@ TEXT: dict[str, tuple[str, str]] = {
     "canary.internal": ("internal: {what}", "内部错误：{what}"),
     "canary.fails": ("canary of {name} fails: {what}", "{name} 的探针请求失败：{what}"),
 
-    "mark.effect": ("PD effectiveness: {what}.", "PD 有效性：{what}。"),
-    "mark.canary": ("The canary fails: {what}", "探针请求失败：{what}"),
+    "mark.effect": ("{what}.", "{what}。"),
+    "mark.canary": ("{what}", "{what}"),
 
     "alert.because": (": {why}", "：{why}"),
     "alert.exited": ("{instance} has ended by itself{why}", "{instance} 已自行退出{why}"),
@@ -81,7 +81,7 @@ TEXT: dict[str, tuple[str, str]] = {
                      "{instance} 不再应答，已被终止{why}"),
     "alert.disk_full": ("the disk of {host} is full: {why}", "{host} 的磁盘已满：{why}"),
     "alert.accelerator": ("an accelerator of {host} fails: {why}",
-                          "{host} 的加速卡出现故障：{why}"),
+                          "{host} 的加速器出现故障：{why}"),
     "alert.of": ("{name}: {what}", "{name}：{what}"),
     "alert.canary": ("the canary of {name} fails: {what}", "{name} 的探针请求失败：{what}"),
     "alert.over": ("over after {seconds} s: {what}", "{seconds} 秒后恢复：{what}"),

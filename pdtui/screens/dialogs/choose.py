@@ -9,6 +9,7 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
+from pdtui.i18n import tr
 from pdtui.present.cells import Cell, Column, Row, Span
 from pdtui.screens.dialogs.base import Dialog
 from pdtui.widgets.lines_view import wrap
@@ -59,7 +60,7 @@ class ChooseDialog(Dialog[str]):
 
     def _row(self, key: str, means: str) -> Row:
         if why_not := self._barred.get(key):
-            return Row(key, (Cell.of(key, "off"), Cell.of(f"{means}: {why_not}", "off")))
+            return Row(key, (Cell.of(key, "off"), Cell.of(f"{means}{tr('colon')}{why_not}", "off")))
         if self._bare:
             return Row(key, (Cell.of(means),))
         return Row(key, (Cell.of(key), Cell.of(means, "dim")))

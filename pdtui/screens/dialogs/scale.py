@@ -105,7 +105,7 @@ class ScaleDialog(Dialog[dict[str, int]]):
         width = self.query_one("#plan").size.width or 66
         self.query_one("#plan", Lines).show([w for p in plan for w in wrap(p, width)])
         policy = word("membership", self._group.membership)
-        told: Line = (Span(f"{tr('detail.membership')}: "), Span(policy, "dim"))
+        told: Line = (Span(f"{tr('detail.membership')}{tr('colon')}"), Span(policy, "dim"))
         self.query_one("#policy", Lines).show(wrap(told, width))
 
     @property
