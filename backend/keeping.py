@@ -10,11 +10,13 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import sqlite3
 import tarfile
 import tempfile
 import time
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backend.domain.errors import Invalid, NotFound, PdError, Refused
@@ -66,7 +68,7 @@ def backup(paths: Paths, target: Path, version: str) -> Kept:
         with tempfile.TemporaryDirectory(dir=paths.state, prefix=".backup-") as folder:
             copy = Path(folder) / STORE
             _copy(paths.store, copy)
-            kept, body = _describe(copy, target, version)
+            kept, body = _described(copy, target, version)
             files = {STORE: copy.read_bytes()}
             for name, path in _others(paths).items():
                 if path.exists():
@@ -91,36 +93,64 @@ def backup(paths: Paths, target: Path, version: str) -> Kept:
     return kept
 
 
+def _described(copy: Path, target: Path, version: str) -> tuple[Kept, dict[str, object]]:
+    """`_describe` of what is to be backed up. Raises Refused for a store that is damaged."""
+    try:
+        return _describe(copy, target, version)
+    except Invalid as error:
+        why = error.problem.values["why"]
+        raise Refused.of(
+            "backup.damaged",
+            f"nothing is backed up: {why}.",
+            values={"file": str(target), "why": why},
+            remedy="Restore an earlier backup, or move the store away and run `pdtui adopt`.",
+        ) from None
+
+
 def restore(paths: Paths, source: Path) -> Kept:
     """Put a backup in the place of what is there, which is moved aside and kept.
 
     Everything is judged before anything is moved. Raises Conflict (`daemon.owned`) while a backend
-    runs, Invalid (`backup.unreadable`), Refused (`store.newer`).
+    runs, Invalid (`backup.unreadable`), Refused (`store.newer`, `restore.failed`).
     """
     with ownership(paths):
         files = _read(source)
         about = json.loads(files.pop(MANIFEST))
-        with tempfile.TemporaryDirectory(dir=paths.state, prefix=".restore-") as folder:
-            fresh = Path(folder) / STORE
-            _write(fresh, files.pop(STORE))
-            kept, _ = _describe(fresh, source, str(about.get("version", "")))
-            aside = paths.state / time.strftime("replaced-%Y%m%d-%H%M%S")
-            aside.mkdir(mode=0o700)
-            beside = [paths.store.with_name(paths.store.name + s) for s in ("", "-wal", "-shm")]
-            for old in beside:
-                if old.exists():
-                    old.replace(aside / old.name)
-            fresh.replace(paths.store)
+        try:
+            kept, aside = _put(paths, source, files, str(about.get("version", "")))
+        except OSError as error:
+            raise Refused.of(
+                "restore.failed",
+                f"{source} could not be put in place: {error}.",
+                values={"file": str(source), "error": str(error)},
+                remedy="Check the state directory, its permissions and its free space; what was "
+                f"moved already lies in {paths.state}/replaced-*.",
+            ) from error
+    return replace(kept, created=float(about["created"]), aside=aside)
+
+
+def _put(paths: Paths, source: Path, files: dict[str, bytes], version: str) -> tuple[Kept, Path]:
+    """Move aside what is there and put the files in its place; what they are and where that is."""
+    with tempfile.TemporaryDirectory(dir=paths.state, prefix=".restore-") as folder:
+        fresh = {name: Path(folder) / name for name in (STORE, *_others(paths)) if name in files}
+        for name, path in fresh.items():
+            _write(path, files[name])
+        kept, _ = _describe(fresh[STORE], source, version)
+        aside = Path(
+            tempfile.mkdtemp(dir=paths.state, prefix=time.strftime("replaced-%Y%m%d-%H%M%S-"))
+        )
+        beside = [paths.store.with_name(paths.store.name + x) for x in ("", "-wal", "-shm")]
+        for old in beside:
+            if old.exists():
+                old.replace(aside / old.name)
+        fresh[STORE].replace(paths.store)
         for name, path in _others(paths).items():
-            if name in files:
+            if name in fresh:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 if path.exists():
-                    path.replace(aside / name)
-                _write(path, files[name])
-        return Kept(
-            source, kept.version, kept.schema, float(about.get("created", 0)),
-            kept.groups, kept.hosts, aside,
-        )  # fmt: skip
+                    shutil.move(path, aside / name)  # it may lie on another file system
+                shutil.move(fresh[name], path)
+    return kept, aside
 
 
 def _others(paths: Paths) -> dict[str, Path]:
@@ -180,6 +210,7 @@ def _read(source: Path) -> dict[str, bytes]:
                 files[member.name] = content.read()
         about = json.loads(files[MANIFEST])
         wanted = about["files"]
+        float(about["created"])
         if about["format"] != FORMAT:
             raise _unreadable(source, f"its format is {about['format']}, this reads {FORMAT}")
         for name, digest in wanted.items():
@@ -188,7 +219,17 @@ def _read(source: Path) -> dict[str, bytes]:
         return {n: files[n] for n in (MANIFEST, *wanted)} | {STORE: files[STORE]}
     except PdError:
         raise
-    except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, TypeError) as error:
+    except (
+        OSError,
+        EOFError,
+        tarfile.TarError,
+        zlib.error,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise _unreadable(source, str(error) or type(error).__name__) from None
 
 

@@ -16,6 +16,7 @@ from backend.client.http import HttpClient
 from backend.domain.errors import Conflict, PdError, TimedOut
 from backend.domain.views import Health
 from backend.paths import Paths
+from backend.store.db import refuse_newer
 
 WAIT_S = 30.0
 """Seconds a backend that was asked to go may take to finish what it is doing."""
@@ -27,11 +28,14 @@ def ownership(paths: Paths, *, version: str = "", takeover: bool | None = False)
 
     `takeover`: ask the backend that holds it to go, always (True), never (False), or if it is an
     older version or lives for a console only (None). Raises Conflict (`daemon.owned`) naming the
-    pid that holds it, TimedOut when it does not go.
+    pid that holds it, TimedOut when it does not go, Refused (`store.newer`) before it is asked when
+    this version could not read its store: nobody would watch the groups then.
     """
     paths.make()
     with paths.lock.open("a+") as lock:
         if not _try(lock):
+            if takeover is not False:
+                refuse_newer(paths.store)
             if takeover is False or not asyncio.run(_ask_to_go(paths, version, takeover)):
                 raise _owned(lock, paths)
             _wait(lock, paths)

@@ -148,17 +148,37 @@ def known_schema() -> int:
     return len(_steps())
 
 
-def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    have: int = db.execute("PRAGMA user_version").fetchone()[0]
-    steps = _steps()
-    if have > len(steps):
+def refuse_newer(store: Path) -> None:
+    """Raises Refused (`store.newer`) for a store of a newer version; nothing for one that is not
+    there or cannot be read, which is found when it is opened."""
+    try:
+        db = sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
+    except sqlite3.Error:
+        return
+    try:
+        have: int = db.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.Error:
+        return
+    finally:
+        db.close()
+    _refuse_newer(have)
+
+
+def _refuse_newer(have: int) -> None:
+    if have > known_schema():
         raise Refused.of(
             "store.newer",
             f"the store was written by a newer version (schema {have}, this one knows "
-            f"{len(steps)}).",
-            values={"schema": have, "known": len(steps)},
+            f"{known_schema()}).",
+            values={"schema": have, "known": known_schema()},
             remedy="Upgrade pdtui, or restore the backup made before the upgrade.",
         )
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    have: int = db.execute("PRAGMA user_version").fetchone()[0]
+    steps = _steps()
+    _refuse_newer(have)
     if 0 < have < len(steps):
         before_migration(db, path, have)
     for number, step in enumerate(steps, start=1):

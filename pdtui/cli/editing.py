@@ -11,7 +11,7 @@ from typing import Any
 from backend.domain.errors import Invalid
 from backend.domain.secrets import masked
 from backend.domain.yamlread import read_all
-from pdtui.cli.files import SUFFIXES, Part, read_parts
+from pdtui.cli.files import SUFFIXES, Part, read_parts, read_text
 from pdtui.state.commented import edited
 from pdtui.state.secrets import restored
 from pdtui.state.yamltext import dump
@@ -24,17 +24,36 @@ def place(into: Path, folder: bool, document: Document) -> tuple[Path, Document,
 
     Raises Invalid (`file.*`) for a file that cannot be read, and leaves it as it is.
     """
-    files = sorted(p for p in into.iterdir() if p.suffix in SUFFIXES) if folder else [into]
+    files = _files_in(into) if folder else [into]
     for file in files:
         if file.exists():
             number = _position(file, document)
             if number is not None:
                 return file, document, _replace(file, number, document)
     file = _fresh(into, document) if folder else into
-    old = file.read_text(encoding="utf-8") if file.exists() else ""
-    gap = "" if not old.strip() else "---\n" if old.endswith("\n") else "\n---\n"
-    _save(file, f"{old}{gap}{dump(document)}", 0o644 if masked(document) == document else 0o600)
+    old = read_text(file) if file.exists() else ""
+    if file.suffix == ".json":
+        text = _json([*(d.data for d in read_all(old)), document])
+    else:
+        gap = "" if not old.strip() else "---\n" if old.endswith("\n") else "\n---\n"
+        text = f"{old}{gap}{dump(document)}"
+    _save(file, text, private=_secret(document))
     return file, document, False
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """The files of documents in a folder, made where there is none. Raises Invalid."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = sorted(folder.iterdir())
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    return [p for p in found if p.suffix in SUFFIXES and not p.name.startswith(".") and p.is_file()]
+
+
+def _json(documents: list[Any]) -> str:
+    body = documents[0] if len(documents) == 1 else documents
+    return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
 
 
 def _fresh(folder: Path, document: Document) -> Path:
@@ -60,18 +79,23 @@ def _same(part: Part, document: Document) -> bool:
 
 
 def _replace(file: Path, number: int, document: Document) -> bool:
-    text = file.read_text(encoding="utf-8")
+    text = read_text(file).replace("\r\n", "\n")  # `_save` puts the file's own line ends back
     parts = [d.data for d in read_all(text)]
     wanted, _ = restored(document, parts[number])  # a mask leaves what the file says
     if _meant(parts[number]) == _meant(wanted):
         return True
+    private = _secret(document) and not _secret(parts[number])
     if file.suffix == ".json":
         parts[number] = wanted
-        body = parts[0] if len(parts) == 1 else parts
-        _save(file, json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+        _save(file, _json(parts), private=private)
         return False
-    _save(file, edited(text, number, wanted))
+    _save(file, edited(text, number, wanted), private=private)
     return False
+
+
+def _secret(document: Any) -> bool:
+    """Whether a document writes a secret out."""
+    return bool(masked(document) != document)
 
 
 def _meant(data: Any) -> Any:
@@ -84,19 +108,34 @@ def _meant(data: Any) -> Any:
         return data
 
 
-def _save(file: Path, text: str, mode: int = 0o600) -> None:
-    """Replace a file at once; one that was there keeps its mode."""
-    mode = file.stat().st_mode & 0o777 if file.exists() else mode
+def _save(file: Path, text: str, *, private: bool) -> None:
+    """Replace a file at once, also behind a link; one that was there keeps its line ends and its
+    mode, unless what is new in it is `private`: for the owner's eyes."""
+    file = file.resolve()
+    name = ""
     try:
+        mode = 0o644
+        if file.exists():
+            mode = file.stat().st_mode & 0o777
+            if b"\r\n" in file.read_bytes():
+                text = text.replace("\r\n", "\n").replace("\n", "\r\n")
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
             out.write(text)
-        os.chmod(name, mode)
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(name, mode & 0o700 if private else mode)
         os.replace(name, file)
     except OSError as error:
-        raise Invalid.of(
-            "file.unwritable",
-            f"{file} cannot be written: {error}.",
-            values={"file": str(file)},
-            remedy="Check the folder and its permissions.",
-        ) from None
+        if name:
+            Path(name).unlink(missing_ok=True)
+        raise _unwritable(file, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> Invalid:
+    return Invalid.of(
+        "file.unwritable",
+        f"{path} cannot be written: {error.strerror or error}.",
+        values={"file": str(path)},
+        remedy="Check the folder and its permissions.",
+    )

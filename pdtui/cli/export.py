@@ -112,6 +112,4 @@ def _write(into: Path, found: Sequence[Document]) -> list[tuple[Path, Document, 
     from pdtui.cli.editing import place
 
     folder = into.is_dir() or (not into.suffix and not into.is_file())
-    if folder:
-        into.mkdir(parents=True, exist_ok=True)
     return [place(into, folder, d) for d in found]

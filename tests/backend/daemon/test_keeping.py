@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
+import functools
+import io
+import json
 import logging
 import os
 import sqlite3
 import tarfile
+import tempfile
 from importlib import resources
 from pathlib import Path
 
 import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from backend.bootstrap import build
 from backend.domain.documents import parse_deployment
@@ -108,6 +115,84 @@ async def test_what_is_no_backup_changes_nothing(tmp_path: Path) -> None:
         assert caught.value.problem.rule == "backup.unreadable"
     assert await groups(paths) == ["chat"]
     assert not list(paths.state.glob("replaced-*"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_backup_that_lost_bytes_is_restored_or_named(data: st.DataObject) -> None:
+    """Whatever became of the file: nothing but our own errors, and nothing half done."""
+    whole = _whole_backup()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    cut = data.draw(st.integers(0, 3))
+    changed = whole[:at] + data.draw(st.binary(max_size=3)) + whole[at + cut :]
+    with tempfile.TemporaryDirectory() as folder:
+        paths, file = paths_in(Path(folder)), Path(folder, "kept.tar.gz")
+        file.write_bytes(changed)
+        with contextlib.suppress(Invalid):
+            assert restore(paths, file).groups == 1
+        assert paths.store.exists() == bool(list(paths.state.glob("replaced-*")))
+        assert not list(paths.state.glob(".restore-*"))
+
+
+@functools.cache
+def _whole_backup() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        paths, file = paths_in(Path(folder)), Path(folder, "kept.tar.gz")
+        asyncio.run(save(paths, "chat"))
+        backup(paths, file, "1")
+        return file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "about",
+    [[], {}, {"files": []}, {"files": {}, "format": 1, "created": "x"}, {"files": 1}, 7,
+     {"files": {"store.sqlite3": 1}, "format": 1, "created": 0}],
+)  # fmt: skip
+def test_a_manifest_of_another_shape_changes_nothing(tmp_path: Path, about: object) -> None:
+    paths, file = paths_in(tmp_path), tmp_path / "kept.tar.gz"
+    text = json.dumps(about).encode()
+    with tarfile.open(file, "w:gz") as tar:
+        member = tarfile.TarInfo("manifest.json")
+        member.size = len(text)
+        tar.addfile(member, io.BytesIO(text))
+    with pytest.raises(Invalid) as caught:
+        restore(paths, file)
+    assert caught.value.problem.rule == "backup.unreadable"
+    assert not list(paths.state.glob("replaced-*"))
+
+
+async def test_two_restores_in_one_second_keep_both_of_what_was_there(tmp_path: Path) -> None:
+    paths, file = paths_in(tmp_path), tmp_path / "kept.tar.gz"
+    await save(paths, "chat")
+    backup(paths, file, "1")
+    asides = {restore(paths, file).aside for _ in range(3)}
+    assert len(asides) == 3
+    assert all(a is not None and (a / "store.sqlite3").exists() for a in asides)
+
+
+async def test_a_damaged_store_is_not_backed_up_as_if_it_were_well(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path)
+    await save(paths, "chat")
+    with sqlite3.connect(paths.store) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.execute("DROP TABLE groups")
+    db.close()
+    with pytest.raises(Refused) as caught:
+        backup(paths, tmp_path / "b.tar.gz", "1")
+    assert caught.value.problem.rule == "backup.damaged"
+    assert not (tmp_path / "b.tar.gz").exists()
+
+
+async def test_who_could_not_read_the_store_asks_nobody_to_go(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path)
+    await save(paths, "chat")
+    with sqlite3.connect(paths.store) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with ownership(paths):
+        with pytest.raises(Refused) as caught, ownership(paths, version="0.1", takeover=True):
+            pytest.fail("it took over")
+        assert caught.value.problem.rule == "store.newer"
 
 
 async def test_a_backup_of_a_newer_version_and_a_running_backend_are_in_the_way(

@@ -103,6 +103,54 @@ def test_json_stays_json(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == wanted
 
 
+def test_a_new_document_in_a_json_file_is_json(tmp_path: Path) -> None:
+    one, cache = documents()
+    file = tmp_path / "all.json"
+    place(file, False, one)
+    assert json.loads(file.read_text()) == one
+    place(file, False, cache)
+    assert json.loads(file.read_text()) == [one, cache]
+
+
+def test_a_secret_that_is_written_out_is_for_its_owner(tmp_path: Path) -> None:
+    one, cache = documents()
+    file = tmp_path / "chat.yaml"
+    file.write_text("kind: CacheService\nmetadata: {name: x}\n")
+    file.chmod(0o664)
+    place(file, False, cache)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o664
+    place(file, False, one)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_file_behind_a_link_and_line_ends_of_another_system_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.yaml", tmp_path / "link.yaml"
+    real.write_bytes(TEXT.replace("\n", "\r\n").encode())
+    link.symlink_to(real)
+    wanted = documents()[0]
+    wanted["spec"]["engine"] = "sglang"
+    place(link, False, wanted)
+    assert link.is_symlink()
+    raw = real.read_bytes()
+    assert raw.count(b"\n") == raw.count(b"\r\n")
+    assert raw.decode().replace("\r\n", "\n") == TEXT.replace("engine: vllm", "engine: sglang")
+
+
+def test_what_only_looks_like_a_file_of_documents_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / ".hidden.yaml").write_text("a: [")
+    assert place(tmp_path, True, documents()[0])[0].name == "chat.yaml"
+
+
+def test_where_nothing_can_be_written_it_is_said_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for into, folder in ((tmp_path / "file" / "x", True), (tmp_path / "no" / "x.yaml", False)):
+        with pytest.raises(Invalid) as caught:
+            place(into, folder, documents()[0])
+        assert caught.value.problem.rule == "file.unwritable"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
+
 def test_a_broken_file_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "chat.yaml"
     file.write_text("a: [\n")
