@@ -69,7 +69,7 @@ VIEWS: dict[str, tuple[tuple[str, ...], str]] = {
     "first-error": (("j", "f"), "Address already in use"),
     "watch": ((*QWEN, "w"), "PD effectiveness"),
     "watch-fault": (("j", "w"), "PD effectiveness"),
-    "alerts": (("A",), "crash loop"),
+    "alerts": (("A",), "crash"),
     "diagnosis": (("j", "i"), "do"),
     "advice": ((*QWEN, "a"), "Is the KV transfer fast enough?"),
     "doctor": (("2", "C"), "failed"),

@@ -33,7 +33,7 @@ def adopt(
         ]
         print_table(("OWNER", "GROUP", "LIVING", "HOSTS"), rows)
         for host, why in sorted(unasked.items()):
-            typer.echo(f"{host} could not be asked: {why}", err=True)
+            typer.echo(tr("cli.adopt.unasked", host=host, why=why), err=True)
         return
     if not yes:
         confirm(tr("cli.adopt?", owner=owner))
@@ -44,4 +44,4 @@ def adopt(
     groups = ", ".join(done.groups) or tr("cli.adopt.none")
     typer.echo(tr("cli.adopted", groups=groups, count=len(done.instances)))
     if done.ended:
-        typer.echo(f"ended, since they have no place in a group: {', '.join(done.ended)}")
+        typer.echo(tr("cli.adopt.ended", instances=", ".join(done.ended)))

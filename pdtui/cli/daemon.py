@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pdtui.cli.common import ask, confirm, guarded, print_json, print_table
+from pdtui.i18n import tr
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
@@ -138,7 +139,7 @@ def backup(
     if json:
         print_json({"file": str(kept.file), "groups": kept.groups, "hosts": kept.hosts})
     else:
-        typer.echo(f"{kept.file}: {kept.groups} groups, {kept.hosts} hosts")
+        typer.echo(tr("cli.backup.kept", file=kept.file, groups=kept.groups, hosts=kept.hosts))
 
 
 @guarded
@@ -159,8 +160,8 @@ def restore(
     if json:
         print_json({"groups": kept.groups, "hosts": kept.hosts, "aside": str(kept.aside)})
     else:
-        typer.echo(f"{kept.groups} groups, {kept.hosts} hosts are back")
-        typer.echo(f"what was there lies in {kept.aside}")
+        typer.echo(tr("cli.backup.back", groups=kept.groups, hosts=kept.hosts))
+        typer.echo(tr("cli.backup.aside", path=kept.aside))
 
 
 @tokens.command("add")
@@ -183,7 +184,7 @@ def add_token(
         print_json(made)
         return
     typer.echo(made.token)
-    typer.echo("note: this is the only time it is shown; only its digest is kept.", err=True)
+    typer.echo(tr("cli.token.once"), err=True)
 
 
 @tokens.command("list")
@@ -214,4 +215,4 @@ def remove_token(
 ) -> None:
     """Take a token back; it holds no longer from now on."""
     ask(context.obj, lambda client: client.drop_token(name))
-    typer.echo(f"{name} is taken back")
+    typer.echo(tr("cli.token.taken", name=name))

@@ -9,6 +9,8 @@ import typer
 from pdtui.cli import complete
 from pdtui.cli.common import ask, guarded, print_json, print_table
 from pdtui.cli.hosts import Json
+from pdtui.i18n import tr
+from pdtui.present.telling import of_finding
 
 if TYPE_CHECKING:
     from backend.domain.doctor import Finding
@@ -43,15 +45,20 @@ def doctor(
 
 def _print(found: tuple[Finding, ...], every: bool) -> None:
     if not found:
-        typer.echo("no hosts")
+        typer.echo(tr("doctor.no_hosts"))
         return
     shown = [f for f in found if every or f.verdict != "pass"]
-    rows = [(f.host, f.verdict, f.check, f"{f.seen}. {f.remedy}".rstrip()) for f in shown]
+    rows = [(f.host, f.verdict, f.check, _sentence(f)) for f in shown]
     if rows:
         print_table(("HOST", "VERDICT", "CHECK", "WHAT AND WHAT TO DO"), rows)
     counts = {v: sum(1 for f in found if f.verdict == v) for v in ("pass", "warn", "fail")}
     hosts = len({f.host for f in found})
-    typer.echo(
-        f"{hosts} {'host' if hosts == 1 else 'hosts'}: {counts['pass']} well, "
-        f"{counts['warn']} to look at, {counts['fail']} failed"
-    )
+    key = "cli.doctor.summary.one" if hosts == 1 else "cli.doctor.summary"
+    told = tr(key, hosts=hosts, well=counts["pass"], warned=counts["warn"], failed=counts["fail"])
+    typer.echo(told)
+
+
+def _sentence(found: Finding) -> str:
+    """What was seen, and what to do."""
+    seen, remedy = of_finding(found)
+    return f"{seen}{tr('stop')}{remedy}".rstrip()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pdtui.cli.common import ask, confirm, guarded, print_json
+from pdtui.i18n import tr
 from pdtui.present.telling import of_deletion
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def delete_instance(
         return await client.delete_instance(name, instance, force=force)
 
     found = ask(context.obj, question, changes=True)
-    print_json(found) if json else typer.echo(f"{instance} is to go")
+    print_json(found) if json else typer.echo(tr("cli.instance.to_go", instance=instance))
 
 
 @guarded
@@ -57,4 +58,5 @@ def told(
         print_json(group)
         return
     known = [m.id for m in group.members if m.role != "router" and m.state == "ready"]
-    typer.echo(f"the router of {name} knows {', '.join(known) or 'no member'}")
+    members = ", ".join(known) or tr("cli.instance.no_member")
+    typer.echo(tr("cli.instance.known", name=name, members=members))

@@ -11,6 +11,7 @@ import typer
 
 from pdtui.cli.common import ask, guarded, print_json, print_table
 from pdtui.cli.hosts import Json, Name, app, pairs, show
+from pdtui.i18n import tr
 
 if TYPE_CHECKING:
     from backend.client.base import BackendClient
@@ -131,7 +132,7 @@ def unlock(
         return await client.unlock(path, secret), bool(client.owned)
 
     fingerprint, alone = ask(context.obj, question)
-    typer.echo(f"{path} is unlocked: {fingerprint}")
+    typer.echo(tr("cli.hosts.unlocked", path=path, fingerprint=fingerprint))
     if alone:
         typer.echo(
             "note: no daemon runs, so the key was unlocked for this command only; "

@@ -100,9 +100,9 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], empty: str = "") -> None:
-    """Columns as wide as their widest cell; the last one is not padded. Without a row, `empty` says
-    on stderr what to do about it."""
-    lines = [list(header), *([clean(c) for c in row] for row in rows)]
+    """Columns as wide as their widest cell; the last one is not padded. `header` is in English and
+    shown in the language in use. Without a row, `empty` says on stderr what to do about it."""
+    lines = [headed(header), *([clean(c) for c in row] for row in rows)]
     if len(lines) == 1 and empty:
         typer.echo(empty, err=True)
     widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
@@ -113,6 +113,17 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], empty: str
             shown = paint(cell, bold=True) if number == 0 else paint(cell, _STATES.get(cell))
             out.append(shown + pad)
         typer.echo("  ".join(out).rstrip())
+
+
+def headed(header: Sequence[str]) -> list[str]:
+    """A table's head in the language in use; what is no known word stays as it is."""
+    from pdtui.i18n import current
+
+    if current() == "en":
+        return list(header)
+    from pdtui.i18n.zh_heads import HEADS
+
+    return [HEADS.get(word, word) for word in header]
 
 
 def paint(

@@ -9,6 +9,7 @@ import typer
 from pdtui.cli.common import ask, guarded, print_json, print_table
 from pdtui.cli.hosts import Json, Name
 from pdtui.cli.output import wide
+from pdtui.i18n import tr
 
 if TYPE_CHECKING:
     from backend.domain.portmap import PortMap, PortRun, PortWindow
@@ -47,11 +48,11 @@ def _print(found: PortMap, every: bool) -> None:
     if rows:
         print_table(header, rows)
     first, last = found.port_range
-    typer.echo(
-        f"{found.host}: {found.free} of the {last - first + 1} ports {first}-{last} are free, "
-        f"{found.widest} of them in a row"
-        + ("" if found.tried else "; none was tried to bind, for there is no python3")
-    )
+    free = tr(
+        "cli.ports.free", host=found.host, free=found.free, total=last - first + 1, first=first,
+        last=last, widest=found.widest,
+    )  # fmt: skip
+    typer.echo(free + ("" if found.tried else tr("cli.ports.untried")))
 
 
 def span(first: int, last: int) -> str:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pdtui.cli.common import ask, guarded, print_json, print_table
+from pdtui.i18n import tr
+from pdtui.i18n.catalog import word
+from pdtui.present.telling import of_canary, of_watched
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
@@ -92,7 +95,8 @@ def _table(groups: Sequence[GroupView]) -> None:
     print_table(HEADER, rows)
     for group in groups:
         if group.effect is not None:
-            typer.echo(f"{group.name}: PD {group.effect.verdict}: {group.effect.text}")
+            verdict, text = word("effect", group.effect.verdict), of_watched(group.effect)
+            typer.echo(tr("cli.top.effect", name=group.name, verdict=verdict, text=text))
 
 
 def _row(group: GroupView, m: MemberView) -> tuple[str, ...]:
@@ -213,14 +217,15 @@ def _matrix(run: CanaryView) -> None:
     if rows:
         print_table(("PREFILL \\ DECODE", *decodes), rows)
     if run.router is not None:
-        typer.echo(f"router: {_cell(run.router)}: {run.router.text}")
+        colon = tr("colon")
+        typer.echo(f"router{colon}{_cell(run.router)}{colon}{of_watched(run.router)}")
     for pair in run.pairs:
         if pair.verdict not in ("ok", "unknown"):
-            typer.echo(f"{pair.prefill} -> {pair.decode}: {pair.text}")
+            typer.echo(f"{pair.prefill} -> {pair.decode}{tr('colon')}{of_watched(pair)}")
     if run.left_out:
-        typer.echo(f"{run.left_out} pairs were left out")
-    said = "" if run.ok else f": {run.note}"
-    typer.echo(f"{'well' if run.ok else 'fails'} within {run.seconds:.1f} s{said}")
+        typer.echo(tr("cli.canary.left_out", count=run.left_out))
+    key = "cli.canary.well" if run.ok else "cli.canary.fails"
+    typer.echo(tr(key, seconds=f"{run.seconds:.1f}", note=of_canary(run)))
 
 
 def _cell(pair: PairView | None) -> str:
@@ -244,12 +249,12 @@ def alerts(context: typer.Context, json: Json = False) -> None:
     if json:
         print_json(found)
     elif not found:
-        typer.echo("no alerts")
+        typer.echo(tr("cli.alerts.none"))
     else:
         rows = []
         for a in found:
             when = datetime.datetime.fromtimestamp(a.since, tz=datetime.UTC).astimezone()
-            rows.append((f"{when:%m-%d %H:%M:%S}", a.level, a.kind, a.group or "-", a.text))
+            rows.append((f"{when:%m-%d %H:%M:%S}", a.level, a.kind, a.group or "-", of_watched(a)))
         print_table(("SINCE", "LEVEL", "KIND", "GROUP", "WHAT"), rows)
     if found:
         raise typer.Exit(1)

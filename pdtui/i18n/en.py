@@ -42,6 +42,7 @@ TEXT: dict[str, str] = {
     "col.mode": "MODE",
     "col.model": "MODEL",
     "col.name": "NAME",
+    "stop": ". ",
     "colon": ": ",
     "comma": ", ",
     "col.note": "NOTE",

@@ -124,4 +124,26 @@ TEXT: dict[str, str] = {
     "cli.none.hosts": (
         "no hosts yet: `pdtui hosts add NAME ADDRESS` or `pdtui hosts import` adds some"
     ),
+    "cli.doctor.summary": "{hosts} hosts: {well} well, {warned} to look at, {failed} failed",
+    "cli.doctor.summary.one": "{hosts} host: {well} well, {warned} to look at, {failed} failed",
+    "cli.alerts.none": "no alerts",
+    "cli.canary.left_out": "{count} pairs were left out",
+    "cli.canary.well": "well within {seconds} s",
+    "cli.canary.fails": "fails within {seconds} s: {note}",
+    "cli.top.effect": "{name}: PD {verdict}: {text}",
+    "cli.ports.free": (
+        "{host}: {free} of the {total} ports {first}-{last} are free, {widest} of them in a row"
+    ),
+    "cli.ports.untried": "; none was tried to bind, for there is no python3",
+    "cli.adopt.unasked": "{host} could not be asked: {why}",
+    "cli.adopt.ended": "ended, since they have no place in a group: {instances}",
+    "cli.instance.to_go": "{instance} is to go",
+    "cli.instance.known": "the router of {name} knows {members}",
+    "cli.instance.no_member": "no member",
+    "cli.hosts.unlocked": "{path} is unlocked: {fingerprint}",
+    "cli.token.taken": "{name} is taken back",
+    "cli.token.once": "note: this is the only time it is shown; only its digest is kept.",
+    "cli.backup.kept": "{file}: {groups} groups, {hosts} hosts",
+    "cli.backup.back": "{groups} groups, {hosts} hosts are back",
+    "cli.backup.aside": "what was there lies in {path}",
 }
