@@ -19,7 +19,7 @@ from backend.domain.errors import Problem
 from backend.domain.host import Accelerator, Host, HostFacts, Interface
 from backend.domain.portmap import PortMap, PortRun, PortWindow
 from backend.domain.telling import meaning, said, told
-from backend.domain.views import GroupView, Snapshot
+from backend.domain.views import CacheView, GroupView, Snapshot
 from backend.domain.watch_views import (
     CanaryView,
     EffectVerdict,
@@ -50,12 +50,18 @@ def pictured() -> FakeClient:
         embedded=True, documents=DOCUMENTS, logs=logs,
     )  # fmt: skip
     made.known_modes, made.judge, made.versions = modes(), judged, versions()
-    made.known_caches = with_caches().known_caches
+    made.known_caches = {n: _without_key(c) for n, c in with_caches().known_caches.items()}
     made.renderer, made.fitting = rendered, fitting()
     made.figures = {g.name: _figures(g) for g in (seen[WELL], seen[ILL])}
     made.findings, made.ports = _findings(), {"gpu-1": _ports()}
     made.advice = advise(replace(CASE, deployment=WELL))
     return made
+
+
+def _without_key(view: CacheView) -> CacheView:
+    """A picture shows no secret, not even a made-up one."""
+    kept = {k: v for k, v in view.settings.items() if k != "api_key"}
+    return view.model_copy(update={"settings": kept})
 
 
 def _logs() -> dict[tuple[str, int], str]:
