@@ -22,6 +22,7 @@ from backend.domain.doctor_devices import (
 )  # fmt: skip
 from backend.domain.host import HostFacts
 from backend.domain.network import candidates, routable
+from backend.domain.ports import merged
 from backend.domain.rules.hosts import ENGINE_WINDOWS
 from backend.domain.telling import Said, plainly, said, several, worded
 
@@ -186,14 +187,15 @@ def ports(p: Patient, f: HostFacts, c: Checkup) -> Iterator[Finding]:
             said("doctor.port_bind.stuck", what=several([str(n) for n in stuck])),
             said("doctor.port_bind.do"), ports=stuck,
         )  # fmt: skip
-    reach = [("doctor.port_range.outgoing", f.ephemeral)]
+    reach = [("doctor.port_range.outgoing", f.ephemeral)] if f.outgoing((first, last)) else []
     reach += [("doctor.port_range.engines", w) for w in ENGINE_WINDOWS]
     over = [said(what, first=a, last=b) for what, (a, b) in reach if a <= last and first <= b]
     if over:
+        kept = ",".join(f"{a}-{b}" for a, b in merged([(first, last), *f.reserved]))
         yield p.finding(
             "port_range", "warn",
             said("doctor.port_range.overlaps", first=first, last=last, what=several(over)),
-            said("doctor.port_range.do", first=first, last=last), range=[first, last],
+            said("doctor.port_range.do", reserve=kept), range=[first, last],
         )  # fmt: skip
 
 

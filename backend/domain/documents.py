@@ -130,12 +130,17 @@ def _problem(error: Any, model: type[BaseModel]) -> Problem:
         )
     context = error.get("ctx") or {}
     wanted = str(context.get("expected", "")) or WANTED.get(kind, "").format_map(_Gaps(context))
-    message = str(context.get("error") or error["msg"] or "it cannot be read").rstrip(".")
+    why = str(context.get("error") or error["msg"] or "it cannot be read").rstrip(".")
+    message = f"{_said(found, path)} does not do here: {why[:1].lower()}{why[1:]}."
+    if found == "":
+        message = "nothing is written here."
+    elif why.startswith(_said(found, path)):
+        message = f"{why}."
     return Problem(
         rule="structure.value",
         path=path,
-        message=f"{_said(found, path)} does not do here: {message[:1].lower()}{message[1:]}.",
-        values={"found": _plain(found, path), "expected": wanted or message},
+        message=message,
+        values={"found": _plain(found, path), "expected": wanted or why},
         remedy=_remedy(kind, wanted, found, path),
     )
 
@@ -166,6 +171,8 @@ def _remedy(kind: str, wanted: str, found: object, path: str) -> str:
             return "Write it in quotes: YAML reads it as something else than text."
         text = str(found).lower() if isinstance(found, bool) else str(found)
         return f'Write it in quotes, "{text}": YAML reads it as something else than text.'
+    if kind == "string_too_short" and found == "":
+        return "Write some text."
     return f"Write {wanted}." if wanted else "Correct the value as the message says."
 
 

@@ -172,7 +172,8 @@ class Claim(Value):
 
 
 class HostFacts(Value):
-    """One look at a host. `address` is where the others reach it; `listening` are TCP ports,
+    """One look at a host. `address` is where the others reach it; `listening` are TCP ports;
+    `ephemeral` are those that the kernel gives to outgoing connections, but for the `reserved`;
     `files` those of the files that engines read there (`Catalogue.host_files`) that exist."""
 
     boot_id: str
@@ -186,7 +187,17 @@ class HostFacts(Value):
     routes: tuple[Route, ...] = ()
     listening: frozenset[int] = frozenset()
     ephemeral: tuple[int, int] = (32768, 60999)
+    reserved: tuple[tuple[int, int], ...] = ()
     claims: tuple[Claim, ...] = ()
     missing_tools: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()
     speeds: dict[str, int] = Field(default_factory=dict)
+
+    def outgoing(self, ports: tuple[int, int]) -> bool:
+        """Whether the kernel may give one of `ports` (inclusive) to an outgoing connection."""
+        first, last = max(ports[0], self.ephemeral[0]), min(ports[1], self.ephemeral[1])
+        for start, end in sorted(self.reserved):
+            if start > first:
+                break
+            first = max(first, end + 1)
+        return first <= last

@@ -104,7 +104,8 @@ def port_map(
                                 listening=heard))  # fmt: skip
     free = [r.size for r in runs if r.kind == "free"]
     windows = [_window("engine", w, port_range, listening, names) for w in ENGINE_WINDOWS]
-    windows.append(_window("ephemeral", facts.ephemeral, port_range, listening, names))
+    kernel = _window("ephemeral", facts.ephemeral, port_range, listening, names)
+    windows.append(kernel.model_copy(update={"overlaps": facts.outgoing(port_range)}))
     return PortMap(
         host=host, port_range=port_range, free=sum(free), widest=max(free, default=0),
         tried=unbindable is not None, runs=tuple(runs),

@@ -49,6 +49,17 @@ def allocate(
     return tuple(placed[d.name] for d in demands)
 
 
+def merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges (inclusive) in order, those that meet or touch made one."""
+    out: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if out and first <= out[-1][1] + 1:
+            out[-1] = (out[-1][0], max(out[-1][1], last))
+        else:
+            out.append((first, last))
+    return tuple(out)
+
+
 def _lowest(port_range: tuple[int, int], used: set[int], demand: Demand) -> Band | None:
     first, last = port_range
     base = first

@@ -51,6 +51,8 @@ for tool in flock setsid awk grep; do
 done
 part ephemeral
 cat /proc/sys/net/ipv4/ip_local_port_range
+part reserved
+cat /proc/sys/net/ipv4/ip_local_reserved_ports 2>/dev/null
 part tcp
 awk '$4 == "0A" {{ n = split($2, a, ":"); print a[n] }}' /proc/net/tcp /proc/net/tcp6 2>/dev/null
 """
@@ -101,6 +103,7 @@ exit 0
 """Arguments: the work directory, and files whose presence is asked for."""
 
 _COUNTED = re.compile(r"^\d+$")
+_RANGE = re.compile(r"^(\d+)(?:-(\d+))?$")
 
 
 def sections(stdout: str) -> dict[str, str]:
@@ -134,6 +137,7 @@ def parse(stdout: str, fallback_address: str = "") -> HostFacts:
         routes=network.routes(part.get("route", "")),
         listening=frozenset(hex_ports(part.get("tcp", ""))),
         ephemeral=ephemeral(part.get("ephemeral", "")),
+        reserved=reserved(part.get("reserved", "")),
         claims=tuple(status.claims(status.parse(part.get("claims", "")))),
         missing_tools=tuple(part.get("tools", "").split()),
         files=frozenset(part.get("files", "").splitlines()),
@@ -197,6 +201,12 @@ def _is_address(text: str) -> bool:
 def hex_ports(text: str) -> list[int]:
     """Ports from the hexadecimal words of /proc/net/tcp."""
     return [int(w, 16) for w in text.split() if re.fullmatch(r"[0-9A-Fa-f]{4}", w)]
+
+
+def reserved(text: str) -> tuple[tuple[int, int], ...]:
+    """Ports that are kept from outgoing connections, written like `40000-40063,41000`."""
+    found = (_RANGE.match(word) for word in text.strip().split(","))
+    return tuple((int(m[1]), int(m[2] or m[1])) for m in found if m)
 
 
 def ephemeral(text: str) -> tuple[int, int]:

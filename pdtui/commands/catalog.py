@@ -5,7 +5,7 @@ Lower case reads or can be taken back, capital letters change more; what destroy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pdtui.commands import availability as can
 from pdtui.commands.model import Command, Effect, Scope, WhyNot
@@ -27,12 +27,12 @@ def _on_group(scope: Scope) -> tuple[Command, ...]:
         ("more", "plus", "change", 0, 4, _ALL(_CHANGES, more)),
         ("fewer", "minus", "change", 0, 5, _ALL(_CHANGES, fewer)),
         ("restart", "r", "change", 4, 6, _ALL(_CHANGES, _MANY(can.can_restart))),
-        ("new", "n", "change", 7, 0, _CHANGES),
+        ("new", "n", "change", 5, 0, _CHANGES),
         ("edit", "E", "change", 0, 0, _ALL(_CHANGES, can.can_edit)),
         ("diagnose", "i", "read", 0, 9, can.has_log),
         ("advise", "a", "read", 0, 0, _ALL(can.group, can.reads)),
-        ("describe", "d", "read", 5, 8, _ALL(can.group, can.reads)),
-        ("events", "e", "read", 6, 0, can.group),
+        ("describe", "d", "read", 6, 8, _ALL(can.group, can.reads)),
+        ("events", "e", "read", 7, 0, can.group),
         ("watch", "w", "read", 0, 9, _ALL(can.group, can.reads)),
         ("canary", "T", "read", 0, 0, _ALL(can.group, can.reads)),
         ("first_error", "f", "read", 0, 0, can.has_log),
@@ -193,10 +193,15 @@ def of(*scopes: Scope) -> list[Command]:
     return [c for c in COMMANDS if c.scope in scopes]
 
 
-def bar(*scopes: Scope, most: int = 9, first: Sequence[str] = ()) -> list[Command]:
+def bar(
+    *scopes: Scope, most: int = 9, first: Sequence[str] = (), without: Collection[str] = ()
+) -> list[Command]:
     """The commands the key bar of these scopes shows: those of `first`, which the moment asks for,
-    then the most used."""
+    then the most used but those of `without`."""
     urgent = [BY_ID[name] for name in first]
-    usual = sorted((c for c in of(*scopes) if c.bar and c not in urgent), key=lambda c: c.bar)
+    usual = sorted(
+        (c for c in of(*scopes) if c.bar and c not in urgent and c.id not in without),
+        key=lambda c: c.bar,
+    )
     shown = [*urgent, *usual]
     return shown[:most] if len(shown) <= most else [*shown[: most - 2], *shown[-2:]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pdtui.commands.form_handlers import FORM
@@ -30,7 +30,7 @@ from pdtui.screens.logs import LogScreen
 from pdtui.screens.text import TextScreen
 
 if TYPE_CHECKING:
-    from backend.domain.views import GroupView, HostView
+    from backend.domain.views import GroupView, HostView, MemberView
     from pdtui.app import Console
 
 Handler = Callable[["Console", Context], None]
@@ -162,20 +162,25 @@ def _pause(paused: bool) -> Handler:
     return run
 
 
+def worst(members: Sequence[MemberView]) -> MemberView:
+    """The member that most needs a look."""
+    return min(members, key=lambda m: (MEMBER_ORDER.index(m.state), m.id))
+
+
 def logs(console: Console, ctx: Context, *, at_error: bool = False) -> None:
     """The member under the cursor, or of its role, or the one that most needs a look."""
     group = ctx.group
     assert group is not None
     member = ctx.member
     if member is None:
-        mine = [m for m in group.members if m.role == ctx.role] or list(group.members)
-        mine.sort(key=lambda m: (MEMBER_ORDER.index(m.state), m.id))
-        member = mine[0]
+        mine = [m for m in group.members if m.role == ctx.role]
+        member = worst(group.members if at_error or not mine else mine)
     console.push_screen(LogScreen(group.name, member.id, at_error=at_error))
 
 
 def first_error(console: Console, ctx: Context) -> None:
-    """Why it fails: the log, at its earliest error. Without a member, the one that fares worst."""
+    """Why it fails: the log, at its earliest error. Without a member under the cursor, that of the
+    one that fares worst of the whole group, whose role ever the cursor stands on."""
     logs(console, ctx, at_error=True)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from backend.domain import references
 from backend.domain.secrets import HIDDEN, is_secret
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
 from pdtui.i18n.foreign import said_as
-from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, fit, line, plain
+from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, fit, line, plain, width
 from pdtui.present.problems import gravest, look, said
 from pdtui.present.status import glyphs
 from pdtui.state.document import get
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from pdtui.state.form import Form, Item, Marker, Tab
 
 _TONES: dict[Marker, Tone] = {
-    "set": "text", "default": "off", "inherit": "off", "override": "text", "generated": "off",
-    "changed": "warn", "own": "text", "platform": "off", "none": "dim",
+    "set": "text", "default": "off", "needed": "off", "inherit": "off", "override": "text",
+    "generated": "off", "changed": "warn", "own": "text", "platform": "off", "none": "dim",
 }  # fmt: skip
-_FROM: dict[Marker, Tone] = {"override": "accent", "own": "accent", "changed": "warn"}
+_FROM: dict[Marker, Tone] = {
+    "override": "accent", "own": "accent", "changed": "warn", "needed": "accent",
+}  # fmt: skip
 
 
 def columns() -> tuple[Column, ...]:
@@ -85,6 +87,16 @@ def about_finding(problem: Problem) -> list[Line]:
         out.append(line(Span(remedy, "dim")))
     where = f"{problem.path}  " if problem.path else ""
     return [*out, line(Span(f"{where}{problem.rule}", "off"))]
+
+
+def entering(item: Item | None) -> Literal["write", "choose", "add", "open"]:
+    """What enter does to an item."""
+    if item is None:
+        return "open"
+    if item.part == "mode" or (item.part == "field" and item.field.kind in ("choice", "cache")):
+        return "choose"
+    rows_of = item.part == "field" and item.field.kind in ("list", "env")
+    return "add" if rows_of or item.part == "add" else "write"
 
 
 def _heading(key: str, text: str) -> Row:
@@ -151,9 +163,15 @@ def _from(item: Item) -> Cell:
 
 
 def about(
-    form: Form, item: Item | None, problems: Sequence[Problem], hosts: Sequence[HostView]
+    form: Form,
+    item: Item | None,
+    problems: Sequence[Problem],
+    hosts: Sequence[HostView],
+    *,
+    room: int = 0,
 ) -> list[Line]:
-    """What is said of the row under the cursor: its findings first, then its meaning."""
+    """What is said of the row under the cursor: its findings first, then its meaning; before it the
+    value, where that does not fit into the `room` cells of its own."""
     if item is None:
         return []
     out: list[Line] = []
@@ -163,6 +181,8 @@ def about(
         out.append(line(Span(f"{seen.glyph} {seen.word}{tr('colon')}{message}", seen.tone), *rest))
     if item.part == "mode":
         return [*out, *_about_mode(form, item)]
+    if (value := _value(item)) and width(value.spans) > room > 0:
+        out.append(value.spans)
     name = item.field.name
     meaning = word("field_help", name)
     if item.part == "entry" and item.note:
@@ -198,7 +218,8 @@ def _about_mode(form: Form, item: Item) -> list[Line]:
     elif (choice := form.choice(mode.name)) and choice.recommended:
         out.append(line(Span(f"{glyphs().yes} {tr('form.mode.recommended')}", "ok")))
     out.append(line(Span(mode.summary or mode.title, "dim")))
-    out.append(line(Span(word("membership", mode.membership), "dim")))
+    policy = word("membership", mode.membership)
+    out.append(line(Span(f"{tr('detail.membership')}{tr('colon')}{policy}", "dim")))
     return out
 
 
@@ -216,7 +237,8 @@ def _inherited(form: Form, item: Item) -> Line:
 
     if item.field.kind in ("list", "env"):
         return line(Span(tr("form.about.whole"), "dim"))
-    value = written(item.field.kind, get(form.document, item.field.inherits)) or "-"
+    up = get(form.document, item.field.inherits)
+    value = written(item.field.kind, item.field.default if up is None else up) or "-"
     key = "form.about.overrides" if item.marker == "override" else "form.about.inherits"
     return line(Span(tr(key, value=value), "dim"))
 

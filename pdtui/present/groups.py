@@ -182,7 +182,8 @@ def head(group: GroupView, columns: int, most: int) -> list[Line]:
     return [*out, *marks][:most]
 
 
-_FAILING = frozenset({"crash_loop", "exited", "unhealthy"})
+FAILING = frozenset({"crash_loop", "exited", "unhealthy"})
+"""States of a member that its log explains."""
 
 
 def urgent(group: GroupView | None) -> list[str]:
@@ -192,7 +193,7 @@ def urgent(group: GroupView | None) -> list[str]:
     out: list[str] = []
     if group.phase and group.phase.blocked_by:
         out += ["restart"]
-    if any(m.state in _FAILING for m in group.members):
+    if any(m.state in FAILING for m in group.members):
         out += ["diagnose", "first_error", "logs"]
     if group.config_changed:
         out += ["changes", "restart"]
@@ -246,5 +247,5 @@ def _mark(mark: Mark) -> Line:
     name = word("mark", mark.id)
     text = of_mark(mark)
     for known in (name, mark.id.replace("_", " ")):
-        text = text.removeprefix(f"{known}: ")
+        text = text.removeprefix(f"{known}: ").removeprefix(f"{known}：")
     return line(Span(f"{glyph} {name}{tr('colon')}", tone), Span(text, tone))

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.widgets import Input
 
 from pdtui.commands import catalog
 from pdtui.commands.model import Context, Scope
@@ -157,8 +158,26 @@ class ConsoleScreen(Screen[None]):
 
     def key_bar(self) -> None:
         """The keys as they stand for what is under the cursor."""
-        shown = catalog.bar("app", *self.scopes, first=self.urgent())
-        self.query_one(KeyBar).offer(shown, self.console.context_of(self), self.console.own_keys)
+        bar, box = self.query_one(KeyBar), self.focused
+        if isinstance(box, Input):
+            what = "filter" if isinstance(box.parent, FilterBar) else "box"
+            bar.tell([(key, tr(f"{what}.key.{key}")) for key in ("enter", "esc")])
+            return
+        shown = catalog.bar("app", *self.scopes, first=self.urgent(), without=self.unfit())
+        ctx = self.console.context_of(self)
+        bar.offer(shown, ctx, self.console.own_keys, self.titles())
+
+    def on_descendant_focus(self) -> None:
+        """A box that is written in takes other keys than what it lies on."""
+        self.key_bar()
+
+    def unfit(self) -> frozenset[str]:
+        """Ids of commands that make no sense on what is shown now, and leave room for others."""
+        return frozenset()
+
+    def titles(self) -> dict[str, str]:
+        """What keys do here, by command id, where the table's own word says too little."""
+        return {}
 
     def urgent(self) -> list[str]:
         """Ids of the commands that what is shown now asks for; they come first in the key bar."""

@@ -22,7 +22,7 @@ from pdtui.screens.base import Area, TableScreen
 from pdtui.screens.form_writing import Writing
 from pdtui.state.document import get
 from pdtui.state.findings import elsewhere, placed, tab_of
-from pdtui.state.form import Form, Item, Tab
+from pdtui.state.form import ROLE_TABS, Form, Item, Tab
 from pdtui.widgets.cell_editor import CellEditor
 from pdtui.widgets.lines_view import LinesView, wrap
 from pdtui.widgets.paint import Lines
@@ -119,6 +119,15 @@ class FormScreen(Writing, TableScreen):
         """The field under the cursor."""
         return self.console.base_context(item=self.item(), form=self.form)
 
+    def unfit(self) -> frozenset[str]:
+        """Where nothing is inherited, or nothing stands in rows, the keys for that are no help."""
+        away = {"form.override", "form.inherit"} if self.tab not in ROLE_TABS else set()
+        return frozenset(away | ({"form.add", "form.remove"} if self.tab == "yaml" else set()))
+
+    def titles(self) -> dict[str, str]:
+        """What enter does to the field under the cursor."""
+        return {"list.open": tr(f"form.enter.{drawn.entering(self.item())}")}
+
     def fill(self) -> None:
         """Tabs, rows, and what is said of the one under the cursor."""
         if self.tab not in self.form.tabs:
@@ -167,7 +176,9 @@ class FormScreen(Writing, TableScreen):
         width = max(20, self.size.width - 4)
         item = self.item()
         found = self._placed.get(item.key, []) if item else []
-        lines = drawn.about(self.form, item, found, list(self.console.store.hosts.values()))
+        cell = self.table().cell_region(item.key, "value") if item else None
+        hosts = list(self.console.store.hosts.values())
+        lines = drawn.about(self.form, item, found, hosts, room=cell.width if cell else 0)
         if item is None and (one := self._finding()) is not None:
             lines = drawn.about_finding(one)
         wrapped = [w for one in lines for w in wrap(one, width)]

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from pdtui.commands import keymap
 from pdtui.commands.model import Context
 from pdtui.i18n import tr
-from pdtui.present import instances
+from pdtui.present import groups, instances
 from pdtui.present.cells import Line, Row, Span
 from pdtui.present.numbers import since
 from pdtui.screens.base import Area, TableScreen
@@ -79,6 +79,12 @@ class InstancesScreen(TableScreen):
         member = next((m for m in group.members if m.id == key), None) if group else None
         role = member.role if member else None
         return self.console.base_context(group=group, member=member, role=role)
+
+    def urgent(self) -> list[str]:
+        """What explains the fault of the one under the cursor."""
+        member = self.context().member
+        failing = member is not None and member.state in groups.FAILING
+        return ["instances.first_error", "instances.logs"] if failing else []
 
     def toggle_faults(self) -> None:
         """Everything, or only what is not ready."""

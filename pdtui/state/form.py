@@ -20,7 +20,16 @@ Tab = Literal["deployment", "disaggregation", "prefill", "decode", "router", "ya
 ROLE_TABS: tuple[Tab, ...] = ("prefill", "decode", "router")
 Kind = words.Kind
 Marker = Literal[
-    "set", "default", "inherit", "override", "generated", "changed", "own", "platform", "none"
+    "set",
+    "default",
+    "needed",
+    "inherit",
+    "override",
+    "generated",
+    "changed",
+    "own",
+    "platform",
+    "none",
 ]
 ENGINES = ("vllm", "sglang", "vllm-ascend", "custom")
 MODE = "spec.disaggregation.mode"
@@ -28,18 +37,24 @@ MODE = "spec.disaggregation.mode"
 
 @dataclass(frozen=True)
 class Field:
-    """One field: where it stands, how it is written, and whose value it takes while unset."""
+    """One field: where it stands, how it is written, and whose value it takes while unset.
+
+    `called` is its name in the catalogue of words where the path's last part is not; one that is
+    `needed` has no default.
+    """
 
     path: str
     kind: Kind = "text"
     inherits: str = ""
     options: tuple[str, ...] = ()
     default: Any = None
+    called: str = ""
+    needed: bool = False
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rpartition(".")[2]
+        """What it is called: the last part of the path."""
+        return self.called or self.path.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -173,8 +188,8 @@ class Form:
             case "deployment":
                 plain = () if self.mode_name else (Field("spec.replicas", "number", default=1),)
                 return (
-                    Field("metadata.name"),
-                    Field("spec.model"),
+                    Field("metadata.name", needed=True),
+                    Field("spec.model", needed=True),
                     Field("spec.served_model_name"),
                     *_overridable("spec", "", custom=True),
                     *plain,
@@ -185,7 +200,13 @@ class Form:
                     return ()
                 policies = ("fail", "recompute")
                 base = "spec.disaggregation"
+                counts = (
+                    Field(f"spec.roles.{role}.replicas", "number", default=1,
+                          called=f"replicas_{role}")
+                    for role in ("prefill", "decode")
+                )  # fmt: skip
                 return (
+                    *counts,
                     Field(f"{base}.kv_load_failure_policy", "choice", "", policies, "fail"),
                     Field(f"{base}.allow", "list", default=[]),
                     Field(f"{base}.connector_extra.prefill", "json", default={}),
@@ -251,6 +272,8 @@ class Form:
         own = get(self.document, one.path) is not None
         if one.inherits:
             return "override" if own else "inherit"
+        if one.needed and not self.value(one):
+            return "needed"
         return "set" if own else "default"
 
     def _head(self, one: Field) -> Item:

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable
 
 _PROBE = re.compile(r'"GET /(?:health|metrics|workers)(?:\?\S*)? HTTP/\d(?:\.\d)?"\s+200\b')
-_BAD = re.compile(r"\b(ERROR|CRITICAL|FATAL|Traceback)\b|\b\w+(Error|Exception): |^E\d{4} ")
+_BAD = re.compile(
+    r"\b(ERROR|CRITICAL|FATAL|Traceback)\b|\b\w+(Error|Exception): |^E\d{4} "
+    r"|^(?:\S+: )?(?:fatal )?error: |\bpanicked at\b|^Segmentation fault\b|^Killed$"
+    r"|^(?:[^\s:]+(?: line)? ?\d*: )+"
+    r"(?:not found|[Cc]ommand not found|Permission denied|No such file or directory)$"
+)
+"""Levels of loggers, ends of tracebacks; what says so in other ways: the readers of command lines
+(argparse, clap), Rust's runtime, the shell."""
 _TIME = re.compile(r"(?:(\d{2})-(\d{2})[ T])?(\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,6}))?")
 
 

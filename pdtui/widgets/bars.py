@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from textual import events
@@ -123,9 +123,9 @@ class StatusBar(Lines):
 
 @dataclass(frozen=True)
 class Hint:
-    """One key of the bar and whether it can act now."""
+    """One key of the bar and whether it can act now; a box's own keys are no commands."""
 
-    command: Command
+    command: Command | None
     key: str
     title: str
     able: bool
@@ -157,12 +157,26 @@ class KeyBar(Lines):
         """What is offered, in order."""
         return self._hints
 
-    def offer(self, commands: Sequence[Command], ctx: Context, keys: dict[str, str]) -> None:
-        """Show these commands as they stand in `ctx`; `keys` are the user's own by command id."""
-        hints = [
-            Hint(c, keymap.shown(_first(keys.get(c.id), c)), c.title, c.why_not(ctx) is None)
+    def offer(
+        self,
+        commands: Sequence[Command],
+        ctx: Context,
+        keys: Mapping[str, str],
+        titles: Mapping[str, str],
+    ) -> None:
+        """Show these commands as they stand in `ctx`; `keys` are the user's own by command id, and
+        `titles` the words that stand for a command's own."""
+        self._show([
+            Hint(c, keymap.shown(_first(keys.get(c.id), c)), titles.get(c.id, c.title),
+                 c.why_not(ctx) is None)
             for c in commands
-        ]
+        ])  # fmt: skip
+
+    def tell(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Show what the keys of the box do that is written in."""
+        self._show([Hint(None, key, what, able=True) for key, what in keys])
+
+    def _show(self, hints: list[Hint]) -> None:
         if hints != self._hints:
             self._hints = hints
             self._paint()
@@ -193,7 +207,8 @@ class KeyBar(Lines):
                 continue
             spans += [*piece, Span("  ")]
             used += taken
-            self._placed.append((used, hint.command))
+            if hint.command is not None:
+                self._placed.append((used, hint.command))
         self.show([tuple(spans[:-1])])
 
 

@@ -36,13 +36,22 @@ class _Shown:
     size: int
 
 
-def layout(columns: Sequence[Column], natural: Sequence[int], room: int) -> list[tuple[int, int]]:
+def layout(
+    columns: Sequence[Column],
+    natural: Sequence[int],
+    room: int,
+    hollow: Collection[int] = (),
+) -> list[tuple[int, int]]:
     """Which columns fit in `room` cells, as (place, width).
 
-    The least important leave first, once those that may shrink are at their least; what is left
-    goes to the most important ones until they are as wide as they want, then to the one that grows.
+    Where not all are as wide as they want, the `hollow` ones, of which no row has anything to show,
+    leave first; then the least important, once those that may shrink are at their least. What is
+    left goes to the most important ones until they are as wide as they want, at last to the one
+    that grows: its text is cut before a name is.
     """
     kept = list(range(len(columns)))
+    if sum(natural) + GAP * (len(columns) - 1) > room:
+        kept = [i for i in kept if i not in hollow or not columns[i].priority]
     sizes = {i: min(c.least, natural[i]) if c.shrink else natural[i] for i, c in enumerate(columns)}
 
     def left() -> int:
@@ -55,7 +64,7 @@ def layout(columns: Sequence[Column], natural: Sequence[int], room: int) -> list
         if (spare := sizes[widest] - columns[widest].least) <= 0:
             break
         sizes[widest] -= min(over, spare)
-    for i in sorted(kept, key=lambda i: columns[i].priority):
+    for i in sorted(kept, key=lambda i: (columns[i].grow, columns[i].priority)):
         if columns[i].shrink and left() > 0:
             sizes[i] += min(left(), max(0, natural[i] - sizes[i]))
     for i in kept:
@@ -115,6 +124,7 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
         self._places: dict[str, int] = {}
         self._cursor = 0
         self._natural = [self._title_width(c) for c in self._columns]
+        self._hollow = set(range(len(self._columns)))
         self._shown: list[_Shown] = []
         self._empty: list[Line] = []
         self._marked: set[str] = set()
@@ -339,21 +349,23 @@ class ResourceTable(ScrollView, Toned, can_focus=True):
 
     def _measure(self, rows: Sequence[Row]) -> bool:
         """Let columns grow for `rows`; they never shrink, so that a live table stands still."""
-        natural = list(self._natural)
+        natural, hollow = list(self._natural), set(self._hollow)
         for i, column in enumerate(self._columns):
             widest = natural[i]
+            if i in hollow and any(not r.heading and r.cells[i].text for r in rows):
+                hollow.discard(i)
             for row in rows:
                 if not row.heading and widest < column.most:
                     widest = max(widest, cells_of(row.cells[i].spans))
             natural[i] = max(natural[i], min(widest, column.most))
-        if natural == self._natural:
+        if natural == self._natural and hollow == self._hollow:
             return False
-        self._natural = natural
+        self._natural, self._hollow = natural, hollow
         return self._arrange()
 
     def _arrange(self) -> bool:
         room = self.size.width - GUTTER - 1
-        chosen = layout(self._columns, self._natural, room)
+        chosen = layout(self._columns, self._natural, room, self._hollow)
         shown = [_Shown(i, self._columns[i], size) for i, size in chosen]
         changed = shown != self._shown
         self._shown = shown

@@ -1,8 +1,9 @@
 """Runs the benches and prints a table.
 
-`python -m tests.bench [--rounds N] [--json FILE] [WORD...]`
-WORD selects benches whose name holds it. Nothing here asserts a time. Exit code 1 when something
-that was to be timed did not work.
+`python -m tests.bench [--rounds N] [--json FILE] [WORD...]`, or `--hour [CHANGES]` for the memory
+of the console alone, over as many changes as an hour has, played faster. WORD selects benches whose
+name holds it. Nothing here asserts a time. Exit code 1 when something that was to be timed did not
+work.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, help="rounds a bench, instead of its own number")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     parser.add_argument("words", nargs="*", metavar="WORD", help="only benches whose name has it")
+    parser.add_argument("--hour", nargs="?", type=int, const=console.HOUR, metavar="CHANGES",
+                        help="the console's memory over an hour's changes")  # fmt: skip
     options = parser.parse_args(argv)
+    if options.hour:
+        print(console.hours(options.hour))
+        return 0
 
     chosen = [
         bench

@@ -1,4 +1,5 @@
-"""A busy site on the screen: `python -m tests.bench.busy_app ours|rival RATE`, under a terminal.
+"""A busy site on the screen: `python -m tests.bench.busy_app ours|rival RATE [MOST]`, under a
+terminal. After MOST changes nothing moves any more.
 
 125 groups of 8 instances on 200 hosts; RATE changes a second arrive as the JSON text that the
 event stream carries, and both applications parse them. `rival` shows the same rows in Textual's own
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterator
-from itertools import count, cycle
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -68,26 +69,39 @@ def texts() -> Iterator[str]:
             yield Change.model_construct(seq=next(seq), kind="group", body=body).model_dump_json()
 
 
-async def changes(rate: float) -> AsyncIterator[Change]:
-    """`rate` changes a second, parsed; none at all for a rate of 0."""
+def mixed() -> Iterator[str]:
+    """The same changes for ever, each fifth one a line of history."""
+    for turn, text in enumerate(texts()):
+        if turn % 5:
+            yield text
+            continue
+        event = factories.event(turn + 2, name(turn % GROUPS), f"the {turn}th thing that happened")
+        body = event.model_dump(mode="json")
+        yield Change.model_construct(seq=turn + 2, kind="event", body=body).model_dump_json()
+
+
+async def changes(rate: float, most: int = 0) -> AsyncIterator[Change]:
+    """`rate` changes a second, parsed; none at all for a rate of 0. With `most`, so many of them,
+    among them history, and then rest."""
     if not rate:
         await asyncio.Event().wait()
     due = asyncio.get_running_loop().time()
-    for text in texts():
+    for text in islice(mixed(), most) if most else texts():
         due += 1 / rate
         await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
         yield Change.model_validate_json(text)
+    await asyncio.Event().wait()
 
 
 class BusyClient(FakeClient):
     """A backend whose changes come by themselves."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, most: int) -> None:
         super().__init__(site())
-        self._rate = rate
+        self._rate, self._most = rate, most
 
     def changes(self, since: int) -> AsyncIterator[Change]:
-        return changes(self._rate)
+        return changes(self._rate, self._most)
 
 
 class Ours(Console):
@@ -105,9 +119,9 @@ class Rival(App[None]):
     CSS = f"DataTable > .datatable--cursor {{ background: {CURSOR}; }}"
     BINDINGS: ClassVar = [("j", "down"), ("k", "up"), ("q", "quit")]
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, most: int) -> None:
         super().__init__()
-        self._rate = rate
+        self._rate, self._most = rate, most
         self._shown: dict[str, tuple[str, ...]] = {}
 
     def compose(self) -> ComposeResult:
@@ -127,7 +141,9 @@ class Rival(App[None]):
     async def _follow(self) -> None:
         table = self.query_one(DataTable)
         keys = [c.key for c in groups.columns()]
-        async for change in changes(self._rate):
+        async for change in changes(self._rate, self._most):
+            if change.kind != "group":
+                continue
             view = GroupView.model_validate(change.body)
             cells = self._cells(view)
             for key, new, old in zip(keys, cells, self._shown[view.name], strict=True):
@@ -146,15 +162,15 @@ class Rival(App[None]):
         self.query_one(DataTable).action_cursor_up()
 
 
-def main(which: str, rate: float) -> None:
+def main(which: str, rate: float, most: int = 0) -> None:
     """Shows one of the two until the terminal goes."""
 
     async def client() -> FakeClient:
-        return BusyClient(rate)
+        return BusyClient(rate, most)
 
-    app: App[None] = Ours(client, theme="dark") if which == "ours" else Rival(rate)
+    app: App[None] = Ours(client, theme="dark") if which == "ours" else Rival(rate, most)
     app.run()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))
+    main(sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:]))

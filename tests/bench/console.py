@@ -32,6 +32,12 @@ SIZE = (160, 50)
 RATE = 50
 TIMEOUT_S = 30.0
 KEYS = 60
+HOUR = 3600 * RATE
+"""Changes of an hour on the busy site."""
+HASTE = 500
+"""Changes a second when that hour is played faster; a program that is slower takes its time."""
+RESTS = 3
+"""Quiet seconds after which everything has been drawn."""
 STEPS = 14
 """Rows the cursor walks down before it turns."""
 CURSOR = re.compile(r"\x1b\[[\d;]*48;2;18;52;86[\d;]*m([^\x1b]*)")
@@ -87,7 +93,7 @@ class Terminal:
 
 
 @contextmanager
-def running(which: Which, rate: float) -> Iterator[Terminal]:
+def running(which: Which, rate: float, most: int = 0) -> Iterator[Terminal]:
     """The program on a terminal of its own, drawn whole; ended afterwards."""
     ours, theirs = pty.openpty()
     columns, rows = SIZE
@@ -97,7 +103,7 @@ def running(which: Which, rate: float) -> Iterator[Terminal]:
         env |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", "HOME": home}
         env |= {"XDG_STATE_HOME": home, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.busy_app", which, str(rate)],
+            [sys.executable, "-m", "tests.bench.busy_app", which, str(rate), str(most)],
             stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True,
         )  # fmt: skip
         os.close(theirs)
@@ -175,6 +181,35 @@ def figures(which: Which, seconds: float = 10.0) -> dict[str, float]:
         "memory, MiB": before,
         f"memory after {int(800 * seconds)} more changes, MiB": after,
     }
+
+
+def hour(which: Which, most: int = HOUR, rate: float = HASTE) -> list[tuple[float, float]]:
+    """Minutes since the start and MiB of memory: at a tenth, a quarter, half, three quarters and
+    the end of `most` changes, which has come when the program rests."""
+    samples: list[tuple[float, float]] = []
+    with running(which, rate, most) as terminal:
+        began, quiet = time.perf_counter(), 0
+        while quiet < RESTS:
+            cpu = terminal.cpu()
+            terminal.drain(1.0)
+            samples.append((time.perf_counter() - began, terminal.memory_mib()))
+            quiet = quiet + 1 if terminal.cpu() - cpu < 0.1 else 0
+    ran = samples[: len(samples) - RESTS] or samples
+    at = [ran[min(len(ran) - 1, round(len(ran) * part))] for part in (0.1, 0.25, 0.5, 0.75, 1.0)]
+    return [(seconds / 60, memory) for seconds, memory in at]
+
+
+def hours(most: int = HOUR) -> str:
+    """Memory of both over an hour's changes, side by side."""
+    ours, rival = hour("ours", most), hour("rival", most)
+    lines = [f"{f'MiB, of {most} changes':<44}{'ours':>10}{'DataTable':>12}"]
+    parts = ("a tenth", "a quarter", "half", "three quarters", "all")
+    lines += [
+        f"{part:<44}{one[1]:>10.1f}{other[1]:>12.1f}"
+        for part, one, other in zip(parts, ours, rival, strict=True)
+    ]
+    lines.append(f"{'minutes':<44}{ours[-1][0]:>10.1f}{rival[-1][0]:>12.1f}")
+    return "\n".join(lines)
 
 
 def report(seconds: float = 10.0) -> str:

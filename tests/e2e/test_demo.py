@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.around import commands, cursor_line, environment, processes, roots
 from tests.e2e.tmux import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
-
-
-def _environment() -> dict[str, str]:
-    kept = ("PATH", "HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PYTHONPATH")
-    return {k: os.environ[k] for k in kept if k in os.environ} | {"LANG": "C.UTF-8"}
 
 
 @pytest.mark.needs("tmux")
@@ -25,7 +19,7 @@ def _environment() -> dict[str, str]:
 def test_the_demo_is_driven_by_keys_alone(columns: int, rows: int) -> None:
     """List, panel, scale, restart, logs, quit; afterwards no process of it is left."""
     command = f"{sys.executable} -m pdtui demo"
-    with Terminal(command, columns, rows, _environment()) as terminal:
+    with Terminal(command, columns, rows, environment()) as terminal:
         terminal.until("chat", "Running", "2:1", seconds=120)
         terminal.press("Enter")
         panel = terminal.until("Endpoint", "prefill", "2 of 2", "decode", "router")
@@ -49,26 +43,26 @@ def test_the_demo_is_driven_by_keys_alone(columns: int, rows: int) -> None:
         terminal.until("Keys", "Group panel")
         terminal.press("Escape", "Escape")
         terminal.until("NAME", "STATUS", "chat")
-        hosts = _roots()
+        hosts = roots()
         terminal.press("q")
         terminal.until("ended with 0", seconds=90)
     assert hosts
     assert not any(Path(root).exists() for root in hosts)
-    assert not _processes(hosts)
+    assert not processes(hosts)
 
 
 @pytest.mark.needs("tmux")
 def test_an_edit_waits_for_the_restart_of_the_group() -> None:
     """Write a parameter, save, read what changed, restart; only then a process has it."""
     command = f"{sys.executable} -m pdtui demo"
-    with Terminal(command, 160, 50, _environment()) as terminal:
+    with Terminal(command, 160, 50, environment()) as terminal:
         terminal.until("chat", "Running", "2:1", seconds=120)
         terminal.press("Enter")
         terminal.until("Endpoint", "2 of 2", "1 of 1")
         terminal.press("E")
         terminal.until("--max-model-len 32768", "Disaggregation")
         terminal.press(*"jjjjjjjjjj")
-        terminal.when(lambda s: "--max-model-len" in _cursor_line(s), "the cursor on the argument")
+        terminal.when(lambda s: "--max-model-len" in cursor_line(s), "the cursor on the argument")
         terminal.press("Enter", *["BSpace"] * 5, *"16384", "Enter")
         terminal.until("--max-model-len 16384")
         terminal.press("W")
@@ -93,39 +87,15 @@ def test_an_edit_waits_for_the_restart_of_the_group() -> None:
         terminal.until("ended with 0", seconds=90)
 
 
-def _cursor_line(screen: str) -> str:
-    return next((line for line in screen.splitlines() if line.startswith("▌")), "")
-
-
 def _running_with(length: str) -> list[str]:
     """Command lines of the demo's members that were started with this context length."""
-    return [c for c in _commands() if f"--max-model-len {length}" in c and "pdtui-demo-" in c]
-
-
-def _roots() -> set[str]:
-    """Folders of demos that run now, read from the command lines of their processes."""
-    return {m for line in _commands() for m in re.findall(r"/tmp/pdtui-demo-\w+", line)}
-
-
-def _processes(roots: set[str]) -> list[str]:
-    return [line for line in _commands() if any(root in line for root in roots)]
-
-
-def _commands() -> list[str]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-            except (OSError, UnicodeDecodeError):
-                continue
-    return found
+    return [c for c in commands() if f"--max-model-len {length}" in c and "pdtui-demo-" in c]
 
 
 def test_in_a_pipe_it_tells_the_story_and_every_claim_is_checked() -> None:
     told = subprocess.run(
         [sys.executable, "-m", "pdtui", "demo"], capture_output=True, text=True, timeout=240,
-        env=_environment(), check=False,
+        env=environment(), check=False,
     )  # fmt: skip
     assert told.returncode == 0, told.stdout + told.stderr
     for said in (

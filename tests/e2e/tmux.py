@@ -46,6 +46,10 @@ class Terminal:
             self._tmux("send-keys", key)
             time.sleep(0.05)
 
+    def write(self, text: str) -> None:
+        """Type text as it is, blanks and dashes too."""
+        self._tmux("send-keys", "-l", "--", text)
+
     def screen(self) -> str:
         """The screen's text."""
         return self._tmux("capture-pane", "-p")

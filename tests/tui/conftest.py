@@ -98,7 +98,12 @@ class Driver:
     def hints(self) -> dict[str, bool]:
         """The key bar: command id to whether it can act."""
         bar = self.console.screen.query_one(KeyBar)
-        return {h.command.id: h.able for h in bar.hints}
+        return {h.command.id: h.able for h in bar.hints if h.command}
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The key bar: key to what it does."""
+        return {h.key: h.title for h in self.console.screen.query_one(KeyBar).hints}
 
     def line(self, part: str) -> str:
         """The first line of the screen that holds `part`."""

@@ -201,7 +201,7 @@ async def test_the_router_of_ones_own_is_manual_at_once(start: Start) -> None:
         await edit_qwen(d)
         await d.press("shift+tab", "shift+tab")
         await write(d, "spec.roles.router.run_command", "my-router")
-        assert "manual: the operator updates the router" in d.words
+        assert "manual, the operator updates the router" in d.words
 
 
 async def test_secrets_are_hidden_on_every_page(start: Start) -> None:
@@ -277,3 +277,55 @@ async def test_findings_on_hosts_are_listed_below_the_fields(start: Start) -> No
         assert "Move them." in d.text
         await d.press("enter", "o", "X")
         assert isinstance(d.console.screen, FormScreen)
+
+
+async def test_the_key_bar_says_what_enter_does(start: Start) -> None:
+    """On a field, while a value is written, in a list and where one of a few is chosen."""
+    async with start(client(), size=(100, 40)) as d:
+        await edit_qwen(d)
+        d.table.select("spec.model")
+        await d.settle()
+        assert d.keys["enter"] == "write"
+        await d.press("enter")
+        assert d.keys == {"enter": "keep what is written", "esc": "change nothing"}
+        await d.press("escape")
+        assert d.keys["enter"] == "write"
+        for key, does in (("spec.engine", "choose"), ("spec.parameters+", "add")):
+            d.table.select(key)
+            await d.settle()
+            assert d.keys["enter"] == does
+        await d.press("slash")
+        assert d.keys == {"enter": "keep", "esc": "clear"}
+        await d.press("escape")
+        assert d.keys["W"] == "save"
+
+
+async def test_keys_of_roles_stand_on_the_roles_tabs(start: Start) -> None:
+    async with start(client(), size=(100, 40)) as d:
+        await edit_qwen(d)
+        assert "form.override" not in d.hints
+        await d.press("tab", "tab")
+        assert "form.override" in d.hints
+
+
+async def test_the_ratio_is_set_where_the_mode_is(start: Start) -> None:
+    async with start(client(), size=(100, 40)) as d:
+        await edit_qwen(d)
+        await d.press("tab")
+        await write(d, "spec.roles.prefill.replicas", "5")
+        await checked(d)
+        assert form(d).form.document["spec"]["roles"]["prefill"]["replicas"] == 5
+        assert "Replicas, prefill 5" in d.words
+        await d.press("tab")
+        assert d.table.cursor_key == "spec.roles.prefill.replicas"
+
+
+async def test_what_is_needed_is_said_and_what_is_cut_is_read_out(start: Start) -> None:
+    async with start(client(), size=(80, 24)) as d:
+        await d.press("n")
+        assert d.line("Name").split()[-1] == "needed"
+        long = "/data/models/" + "m" * 60
+        await write(d, "spec.model", long)
+        await checked(d)
+        assert "needed" not in d.line("  Model ")
+        assert long[:60] in d.text

@@ -194,6 +194,7 @@ async def test_keys_typed_before_the_form_opens_reach_it(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = client()
+    monkeypatch.setattr("pdtui.places.HOLD_S", 60.0)
     gate = gated(made, "modes", monkeypatch)
     async with start(made, size=(100, 40)) as d:
         await d.pilot.press("n", "enter", *"ab", "enter", "down", "enter", *"/m", "enter")

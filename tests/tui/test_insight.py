@@ -7,7 +7,9 @@ import pytest
 from backend.domain.advice.judge import advise
 from pdtui.i18n import use
 from pdtui.i18n.catalog import Language
+from pdtui.screens.logs import LogScreen
 from pdtui.screens.text import TextScreen
+from pdtui.state.logs import is_error
 from tests.tui.conftest import Start
 from tests.tui.test_form import client
 from tests.unit.domain.advice.test_judge import CASE
@@ -72,3 +74,47 @@ async def test_advice_answers_the_three_questions(start: Start, language: Langua
             assert title[language] in d.text
     finally:
         use("en")
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        ("vllm: error: unrecognized arguments: --max-num-seq-len 9", True),
+        ("error: unexpected argument '--frob' found", True),
+        ("thread 'main' panicked at src/main.rs:12:5:", True),
+        ("/bin/sh: 1: exec: vllm: not found", True),
+        ("bash: line 3: /opt/vllm: Permission denied", True),
+        ("Segmentation fault (core dumped)", True),
+        ("ValueError: bad", True),
+        ("INFO 11-30 07:00:01 no error: all is well", False),
+        ("INFO 11-30 07:00:01 cache entry: not found, filled", False),
+        ("usage: vllm [-h] [-v]", False),
+        ("Killed", True),
+        ("Killed-jobs counter reset", False),
+    ],
+)
+def test_an_error_is_known_whoever_writes_it(text: str, *, bad: bool) -> None:
+    assert is_error(text) is bad
+
+
+@pytest.mark.parametrize("row", ["role:prefill", "role:decode", "role:router"])
+async def test_on_a_heading_the_first_error_is_that_of_the_whole_group(
+    start: Start, row: str
+) -> None:
+    async with start(size=(160, 40)) as d:
+        await d.open_group("deepseek-v31")
+        assert d.table.select(row)
+        await d.press("f")
+        assert isinstance(d.console.screen, LogScreen)
+        assert d.console.screen.instance == "deepseek-v31-p1"
+
+
+async def test_a_failing_instance_offers_its_first_error(start: Start) -> None:
+    async with start(size=(160, 40)) as d:
+        await d.press("5")
+        d.table.select("deepseek-v31-p1")
+        await d.settle()
+        assert list(d.hints)[:2] == ["instances.first_error", "instances.logs"]
+        d.table.select("deepseek-v31-p0")
+        await d.settle()
+        assert next(iter(d.hints)) == "list.open"

@@ -381,4 +381,4 @@ async def test_the_replica_editor_shows_the_membership_policy(start: Start) -> N
     async with start(size=(100, 40)) as d:
         d.table.select("deepseek-v31")
         await d.press("S")
-        assert "Router updates: restart: the router is replaced" in d.words
+        assert "Router updates: restart, a new router" in d.words

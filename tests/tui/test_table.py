@@ -205,3 +205,43 @@ def test_columns_never_overrun_unless_at_their_least(room: int) -> None:
     chosen = layout(COLUMNS, [18, 9, 30], room)
     taken = sum(size for _, size in chosen) + 2 * (len(chosen) - 1)
     assert taken <= room or chosen == [(0, COLUMNS[0].least)]
+
+
+@pytest.mark.parametrize(
+    ("room", "hollow", "expected"),
+    [
+        (60, {2}, [(0, 18), (1, 9), (2, 29)]),
+        (40, {2}, [(0, 18), (1, 9)]),
+        (40, set(), [(0, 18), (1, 9), (2, 9)]),
+        (40, {0, 1, 2}, [(0, 18)]),
+    ],
+)
+def test_a_column_without_content_leaves_before_a_name_is_cut(
+    room: int, hollow: set[int], expected: list[tuple[int, int]]
+) -> None:
+    assert layout(COLUMNS, [18, 9, 16], room, hollow) == expected
+
+
+def test_names_are_whole_before_the_last_column_grows() -> None:
+    columns = (
+        Column("name", "NAME", least=6, most=40, shrink=True),
+        Column("note", "NOTE", priority=1, least=8, most=120, shrink=True, grow=True),
+        Column("group", "GROUP", priority=6, least=8, most=28, shrink=True),
+    )
+    assert layout(columns, [20, 100, 15], 80) == [(0, 20), (1, 41), (2, 15)]
+
+
+async def test_an_empty_column_comes_back_with_its_first_text(
+    bench: Running,
+) -> None:
+    app, pilot = bench
+    await pilot.resize_terminal(30, 12)
+    app.table.set_rows([Row("a", (Cell.of("a" * 20), Cell.of("up"), Cell()))])
+    await pilot.pause()
+    assert app.table.visible_columns == ["name", "state"]
+    app.table.set_rows([Row("a", (Cell.of("a" * 12), Cell.of("up"), Cell.of("why")))])
+    await pilot.pause()
+    assert "note" not in app.table.visible_columns  # columns never shrink: the name was wider once
+    await pilot.resize_terminal(60, 12)
+    await pilot.pause()
+    assert app.table.visible_columns == ["name", "state", "note"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from backend.domain.bands import demand, total
 from backend.domain.errors import Problem, Refused
 from backend.domain.network import kv_interface
-from backend.domain.ports import free_in
+from backend.domain.ports import free_in, merged
 from backend.domain.rules.sides import Side
 from backend.domain.rules.subject import Subject
 from backend.domain.rules.words import finding
@@ -59,15 +59,24 @@ def engine_ports(s: Subject) -> Iterator[Problem]:
 
 
 def ephemeral_ports(s: Subject) -> Iterator[Problem]:
-    """The service port range keeps clear of those the host gives to outgoing connections."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for host in _hosts(s):
-        facts, ports = s.known.facts.get(host), s.known.port_range(host)
-        if facts is not None and _overlap(ports, facts.ephemeral):
-            found.setdefault((_text(ports), _text(facts.ephemeral)), []).append(host)
-    for (ports_text, window), hosts in found.items():
-        yield finding("host.ephemeral_ports", "", f"hosts.{hosts[0]}.service_port_range",
-                      "warning", hosts=hosts, range=ports_text, window=window)  # fmt: skip
+    """The service port range keeps clear of those the host gives to outgoing connections. It does
+    not on a host as Linux is installed, so that one finding names all of them."""
+    found = [
+        (host, facts)
+        for host in _hosts(s)
+        if (facts := s.known.facts.get(host)) and facts.outgoing(s.known.port_range(host))
+    ]
+    if not found:
+        return
+    hosts = [host for host, _ in found]
+    ranges = merged(s.known.port_range(host) for host in hosts)
+    kept = merged([*ranges, *(r for _, facts in found for r in facts.reserved)])
+    yield finding(
+        "host.ephemeral_ports", "", f"hosts.{hosts[0]}.service_port_range", "warning",
+        hosts=hosts, range=[_text(r) for r in ranges],
+        window=[_text(w) for w in merged(facts.ephemeral for _, facts in found)],
+        reserve=",".join(_text(r) for r in kept),
+    )  # fmt: skip
 
 
 def npu_ports(s: Subject) -> Iterator[Problem]:

@@ -34,10 +34,10 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
     "host.ephemeral_ports:": {
         "en": ("the service ports {range} of {hosts} lie among the ports {window} that the system "
                "gives to outgoing connections, which may hold one when a member starts.",
-               "Reserve them there: sysctl net.ipv4.ip_local_reserved_ports={range}."),
+               "Reserve them there: sysctl net.ipv4.ip_local_reserved_ports={reserve}."),
         "zh": ("{hosts} 的服务端口范围 {range} 位于系统分配给外发连接的端口 {window} "
                "之内，成员启动时其中某个可能已被占用。",
-               "请在主机上预留：sysctl net.ipv4.ip_local_reserved_ports={range}。"),
+               "请在主机上预留：sysctl net.ipv4.ip_local_reserved_ports={reserve}。"),
     },
     "host.npu_ports:": {
         "en": ("the service ports {range} of host {host} meet {window}, where the transport of its "
@@ -80,7 +80,7 @@ TEXT: dict[str, dict[str, tuple[str, str]]] = {
                "PDTUI_KV_TRANSFER_IFNAME。"),
     },
     "host.model_missing:nowhere": {
-        "en": ("no host that {role} may run on has {model}; looked at: {hosts}.",
+        "en": ("no host that may run {role} members has {model}; looked at: {hosts}.",
                "Copy the model there, or correct spec.model."),
         "zh": ("{role} 可用的主机上都没有 {model}；已查看：{hosts}。",
                "请将模型复制过去，或改正 spec.model。"),

@@ -91,9 +91,9 @@ TEXT: dict[str, tuple[str, str]] = {
                                   "引擎自行选择的随机端口（{first}-{last}）"),
     "doctor.port_range.do": (
         "Choose another service_port_range, or reserve it: sysctl "
-        "net.ipv4.ip_local_reserved_ports={first}-{last}.",
+        "net.ipv4.ip_local_reserved_ports={reserve}.",
         "请改用其他 service_port_range，或将其保留："
-        "sysctl net.ipv4.ip_local_reserved_ports={first}-{last}。"),
+        "sysctl net.ipv4.ip_local_reserved_ports={reserve}。"),
 
     "doctor.interface.well": ("KV traffic goes over {name}", "KV 流量经由 {name}"),
     "doctor.interface.absent": ("its KV interface {name} is not there",

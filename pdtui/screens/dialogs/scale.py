@@ -137,7 +137,7 @@ class ScaleDialog(Dialog[dict[str, int]]):
 
     def _hint(self) -> Line:
         pairs = (
-            (f"{glyphs().up}/k j", "scale.key.role"),
+            (f"{glyphs().up} {glyphs().down}", "scale.key.role"),
             ("- + 0-9", "scale.key.count"),
             ("enter", "scale.key.apply"),
             ("esc", "scale.key.cancel"),

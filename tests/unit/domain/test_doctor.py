@@ -150,6 +150,8 @@ MODEL = ModelCopy(path="/m", there=True, digest="a", weights=2, size=10)
             "checkup": {"listeners": (Listener(port=30005, pid=3, name="nginx"),)}}),
         ("ports", "fail", "30000", {"facts": {"listening": frozenset(range(30000, 30064))}}),
         ("port_range", "warn", "outgoing", {"facts": {"ephemeral": (30050, 60000)}}),
+        ("port_range", "warn", "outgoing", {
+            "facts": {"ephemeral": (30050, 60000), "reserved": ((30000, 30062),)}}),
         ("interface", "warn", "eth0, eth1", {"facts": TWO}),
         ("interface", "fail", "eth9 is not there", {"entry": {"kv_transfer_ifname": "eth9"}}),
         ("interface", "fail", "eth1 is down", {

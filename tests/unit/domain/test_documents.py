@@ -53,7 +53,7 @@ KINDS: list[tuple[tuple[str | int, ...], Any, str, str, str]] = [
     (("apiVersion",), "v2", "apiVersion", "structure.value", "Write 'pdtui/v1'."),
     (("metadata", "name"), "Big Name", "metadata.name", "structure.value", "message says"),
     ((S, "engine"), "tgi", "spec.engine", "structure.value", "'sglang'"),
-    ((S, "model"), "", "spec.model", "structure.value", "at least 1 characters"),
+    ((S, "model"), "", "spec.model", "structure.value", "Write some text."),
     ((S, "model"), None, "spec.model", "structure.value", "Write text."),
     ((S, "accelerators"), -1, "spec.accelerators", "structure.value", "a number of at least 0"),
     ((S, "accelerators"), 2000, "spec.accelerators", "structure.value", "a number of at most 1024"),

@@ -50,6 +50,11 @@ def test_each_holder_is_drawn_where_it_sits() -> None:
     assert bindable(SPAN, seen, [OURS]) == (40004, 40005, 40007, *range(40010, 40016))
 
 
+def test_reserved_ports_are_not_the_kernels_to_give() -> None:
+    found = port_map("a", SPAN, facts(reserved=[SPAN]), [], [], None)
+    assert [w.overlaps for w in found.windows] == [False, False, False]
+
+
 def test_a_range_that_nobody_could_try() -> None:
     found = port_map("a", (15990, 16010), facts(), [], [], None)
     assert not found.tried

@@ -117,7 +117,8 @@ def test_a_whole_look() -> None:
         "rc noise\n"
         + look(
             boot="b-1", hostname="gpu7", ssh="1.1.1.1 5 10.0.0.5 22", home="/home/ml",
-            tools="flock", ephemeral="32768\t60999", tcp="1F90\n0016\n",
+            tools="flock", ephemeral="32768\t60999", reserved="40000-40063,41000",
+            tcp="1F90\n0016\n",
             ip="", net="eth0 1 up ",
             claims="F a/claim:owner=me\nF a/claim:accelerators=0,1\nF a/claim:ports=40000",
             nvidia=ROWS + "\n== status 0", end="",
@@ -127,6 +128,7 @@ def test_a_whole_look() -> None:
     assert facts.listening == {8080, 22}
     assert facts.claims == (Claim(owner="me", instance="a", accelerators=(0, 1), ports=(40000,)),)
     assert facts.missing_tools == ("flock",)
+    assert (facts.ephemeral, facts.reserved) == ((32768, 60999), ((40000, 40063), (41000, 41000)))
     assert [i.name for i in facts.interfaces] == ["eth0"]
     assert len(facts.accelerators) == 2
 
@@ -134,7 +136,7 @@ def test_a_whole_look() -> None:
 def test_a_look_cut_off_keeps_what_came() -> None:
     facts = parse(look(boot="b-1", hostname="x") + f"\n{SECTION}nvid", "10.0.0.9")
     assert (facts.boot_id, facts.address, facts.accelerators) == ("b-1", "10.0.0.9", ())
-    assert facts.ephemeral == (32768, 60999)
+    assert (facts.ephemeral, facts.reserved) == ((32768, 60999), ())
     assert set(sections("")) == set()
 
 

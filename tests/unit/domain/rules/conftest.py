@@ -37,6 +37,7 @@ def facts_of(name: str, about: Mapping[str, Any]) -> HostFacts:
             Interface(name=n, addresses=(f"10.0.{i}.1",)) for i, n in enumerate(names)
         ),
         ephemeral=tuple(about.get("ephemeral", (50000, 60999))),
+        reserved=tuple(tuple(r) for r in about.get("reserved", ())),
     )
 
 

@@ -45,7 +45,39 @@ def test_hosts_with_one_range_are_warned_of_together(court: Court) -> None:
     wide = {"ephemeral": [32768, 60999]}
     (found,) = court.pair(about={"hosts": {"h1": wide, "h2": wide}})
     assert found.values["hosts"] == ["h1", "h2"]
-    assert found.values["range"] == "40000-40063"
+    assert found.values["range"] == ["40000-40063"]
+
+
+def test_hosts_with_ranges_of_their_own_are_warned_of_together(court: Court) -> None:
+    """One finding, one line to type: what is reserved already stays so."""
+    hosts = {
+        "h1": {"ephemeral": [32768, 60999], "reserved": [[50000, 50001]]},
+        "h2": {"ephemeral": [32768, 60999], "ports": [40064, 40127]},
+        "h3": {"ephemeral": [32768, 60999], "ports": [44000, 44010]},
+        "h4": {"ephemeral": [32768, 60999], "ports": [30000, 30063]},
+    }
+    (found,) = court.pair(about={"hosts": hosts})
+    assert found.values["hosts"] == ["h1", "h2", "h3"]
+    assert found.values["range"] == ["40000-40127", "44000-44010"]
+    assert found.values["window"] == ["32768-60999"]
+    assert found.remedy.endswith("ports=40000-40127,44000-44010,50000-50001.")
+
+
+@pytest.mark.parametrize(
+    ("reserved", "warned"),
+    [
+        ([[40000, 40063]], False),
+        ([[30000, 50000]], False),
+        ([[40000, 40030], [40031, 40063]], False),
+        ([[40000, 40030], [40032, 40063]], True),
+        ([[40001, 40063]], True),
+        ([[40000, 40062]], True),
+        ([], True),
+    ],
+)
+def test_reserved_ports_are_nobodys(court: Court, reserved: Any, *, warned: bool) -> None:
+    about = one(ephemeral=[32768, 60999], reserved=reserved)
+    assert bool(court.pair(about=about)) is warned
 
 
 def test_an_eighth_member_of_nine_ports_is_refused(court: Court) -> None:
