@@ -42,7 +42,6 @@ TEXT: dict[str, str] = {
     "col.mode": "MODE",
     "col.model": "MODEL",
     "col.name": "NAME",
-    "stop": ". ",
     "colon": ": ",
     "comma": ", ",
     "col.note": "NOTE",

@@ -42,7 +42,6 @@ TEXT: dict[str, str] = {
     "col.mode": "模式",
     "col.model": "模型",
     "col.name": "名称",
-    "stop": "。",
     "colon": "：",
     "comma": "，",
     "col.note": "说明",

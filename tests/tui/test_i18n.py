@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import string
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
+import pdtui.i18n
 from backend.domain.errors import Problem
 from pdtui.i18n import current, pick, use
 from pdtui.i18n.en import TEXT as EN
@@ -36,6 +40,21 @@ def names(text: str) -> set[str]:
 def test_both_languages_have_the_same_keys() -> None:
     assert set(EN) - set(ZH) == set()
     assert set(ZH) <= set(EN)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_text_is_written_twice(language: str) -> None:
+    """One catalogue is laid over the next, so that a second text would hide the first unseen."""
+    folder = Path(pdtui.i18n.__file__).parent
+    keys = Counter(
+        key.value
+        for path in folder.glob(f"{language}*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Dict)
+        for key in node.keys
+        if isinstance(key, ast.Constant)
+    )
+    assert [key for key, times in keys.items() if times > 1] == []
 
 
 def test_both_languages_name_the_same_values() -> None:
