@@ -104,6 +104,7 @@ exit 0
 
 _COUNTED = re.compile(r"^\d+$")
 _RANGE = re.compile(r"^(\d+)(?:-(\d+))?$")
+_HEX = re.compile(r"(?<!\S)[0-9A-Fa-f]{4}(?!\S)")
 
 
 def sections(stdout: str) -> dict[str, str]:
@@ -200,7 +201,7 @@ def _is_address(text: str) -> bool:
 
 def hex_ports(text: str) -> list[int]:
     """Ports from the hexadecimal words of /proc/net/tcp."""
-    return [int(w, 16) for w in text.split() if re.fullmatch(r"[0-9A-Fa-f]{4}", w)]
+    return [int(word, 16) for word in _HEX.findall(text)]
 
 
 def reserved(text: str) -> tuple[tuple[int, int], ...]:

@@ -10,7 +10,7 @@ import os
 import random
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ PATIENCE = {
 QUIET_S = 150.0
 MODES = {"one": "vllm-nixl", "two": "vllm-mooncake"}
 PLAN = [{"name": f"node{n}", "accelerators": 3} for n in range(1, 4)]
+ACCELERATORS = sum(int(host["accelerators"]) for host in PLAN)
 
 
 class Chaos:
@@ -299,6 +300,7 @@ class Chaos:
                 self._tell(f"restart {name}: {await self._ask(lambda c, n=name: c.restart(n))}")
                 return f"{name} was to be restarted"
             if said := unsettled(g):
+                await self._lower(groups)
                 return f"{name}: {said}"
         members = [m for g in groups.values() for m in g.members]
         listed = sorted((m.id, m.generation, m.pid) for m in members)
@@ -314,6 +316,19 @@ class Chaos:
         }
         leaked = held - {""} - {m.id for m in members}
         return f"accelerators held by {leaked}" if leaked else ""
+
+    async def _lower(self, groups: Mapping[str, GroupView]) -> None:
+        """Want one member fewer where the wishes of all groups exceed the accelerators."""
+        counts = [
+            (count.wanted, name, role)
+            for name, g in groups.items()
+            for role, count in g.roles.items()
+            if role != "router"
+        ]
+        if sum(wanted for wanted, _, _ in counts) > ACCELERATORS:
+            wanted, name, role = max(counts)
+            said = await self._ask(lambda c: c.scale(name, {role: wanted - 1}))
+            self._tell(f"too many are wanted: scale {name} {role} to {wanted - 1}: {said}")
 
     def strays(self) -> list[str]:
         """Processes that an instance started and that are in the session of no living one."""
