@@ -34,11 +34,16 @@ async def check_up(
     Raises the HostError kinds and TimedOut.
     """
     await pool.connect(host)
-    sent = time.time()
     args = probe.arguments(host.work_dir, runtimes, programs, models, ports[:MOST])
-    out = await pool.run(host, probe.SCRIPT, args=args, timeout=timeout)
-    found = probe.parse(out.stdout, sent, time.time())
-    return found.model_copy(update={"forwarding": await _forwarding(pool, host, address)})
+    dialled = asyncio.ensure_future(_forwarding(pool, host, address))
+    try:
+        sent = time.time()
+        out = await pool.run(host, probe.SCRIPT, args=args, timeout=timeout)
+        found = probe.parse(out.stdout, sent, time.time())
+        return found.model_copy(update={"forwarding": await dialled})
+    finally:
+        dialled.cancel()
+        await asyncio.gather(dialled, return_exceptions=True)
 
 
 async def _forwarding(pool: SshPool, host: Host, address: str) -> str:

@@ -64,9 +64,11 @@ class Doctor:
         hosts = [self._store.hosts[n] for n in dict.fromkeys(names) if n in self._store.hosts]
         wanted = needs or {}
         await self._hosts.look_at([h.name for h in hosts], max_age_s=max_age_s)
-        seen = await asyncio.gather(*(self._see(h, wanted.get(h.name, NOTHING)) for h in hosts))
+        seen, reaches = await asyncio.gather(
+            asyncio.gather(*(self._see(h, wanted.get(h.name, NOTHING)) for h in hosts)),
+            self._reaches(hosts, wanted),
+        )
         by_name = dict(zip((h.name for h in hosts), seen, strict=True))
-        reaches = await self._reaches(hosts, by_name, wanted)
         peers = {n: s.checkup for n, s in by_name.items() if s.checkup is not None}
         known = frozenset(self._store.instances)
         found: list[Finding] = []
@@ -110,12 +112,13 @@ class Doctor:
         return _Seen(sight.facts, checkup)
 
     async def _reaches(
-        self, hosts: list[Host], seen: Mapping[str, _Seen], needs: Mapping[str, Needs]
+        self, hosts: list[Host], needs: Mapping[str, Needs]
     ) -> dict[str, tuple[Reach, ...]]:
         """From each host that carries KV traffic to each other one's address for it."""
         at: dict[str, tuple[str, str]] = {}
         for host in hosts:
-            facts = seen[host.name].facts
+            sight = self._hosts.sight(host.name)
+            facts = sight.facts if sight.state == "up" else None
             plane = needs.get(host.name, NOTHING).plane
             found = kv_address(host, facts, plane, self._ifname) if facts is not None else None
             if found is not None:

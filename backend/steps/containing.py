@@ -10,12 +10,14 @@ which stays what it is when another backend adopts the instance.
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backend.domain.host import Runtime, Vendor
-from backend.domain.instance import LaunchFile, LaunchSpec
+from backend.domain.instance import LaunchFile, LaunchSpec, Mount
 from backend.domain.references import is_reference
 from backend.domain.secrets import is_secret
 from backend.steps.common import LIB, instance_id
@@ -160,7 +162,7 @@ def container_spec(
         if name not in names:
             run += ["-e", f"{name}={value}"]
     for mount in spec.mounts:
-        run += ["-v", f"{mount.source}:{mount.target}:ro"]
+        run += ["--mount", _bound(mount)]
     given = cards(runtime, spec.vendor, spec.accelerators, spec.accelerator_uuids)
     run += [*given.arguments, "--entrypoint", spec.argv[0], spec.image, *spec.argv[1:]]
     argv = (
@@ -176,6 +178,15 @@ def container_spec(
             "files": (*spec.files, script),
         }
     )
+
+
+def _bound(mount: Mount) -> str:
+    """The words of `--mount`, which the clients read as a line of CSV; `-v` would end a path at a
+    colon, and docker's would make an empty folder where there is none."""
+    line = io.StringIO()
+    words = ("type=bind", f"source={mount.source}", f"target={mount.target}", "readonly")
+    csv.writer(line, lineterminator="").writerow(words)
+    return line.getvalue()
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def rack(client: str) -> Iterator[Rack]:
     require_namespaces()
     with tempfile.TemporaryDirectory(prefix="pdtui-rack-") as folder:
         root = Path(folder)
-        model = root / "models" / "tiny"
+        model = root / "models" / "tiny,v1:2"  # a path that runtimes could take for several
         model.mkdir(parents=True)
         (model / "config.json").write_text(json.dumps(CONFIG))
         rack = Rack(root, [HostPlan("pod1"), HostPlan("pod2")], bind=[root / "models"])

@@ -43,7 +43,14 @@ def test_the_command_is_the_image_with_the_launch_as_its_entry() -> None:
     }  # fmt: skip
     for flag, value in (("--network", "host"), ("--ipc", "host"), ("--pull", "never")):
         assert values(argv, flag) == [value]
-    assert values(argv, "-v") == ["/models/m:/models/m:ro"]
+    assert values(argv, "--mount") == ["type=bind,source=/models/m,target=/models/m,readonly"]
+
+
+def test_a_path_with_colons_commas_and_quotes_is_one_mount() -> None:
+    mount = Mount(source='/m/a:b,"c"', target='/m/a:b,"c"')
+    assert values(spec(mounts=(mount,)).argv, "--mount") == [
+        'type=bind,"source=/m/a:b,""c""","target=/m/a:b,""c""",readonly'
+    ]
 
 
 def test_values_travel_by_name_and_never_on_the_command_line() -> None:
