@@ -23,7 +23,7 @@ class RackLab(Lab):
     def __init__(self, state: Path, rack: Rack) -> None:
         super().__init__(state)
         self.rack = rack
-        self.model = rack.root / "models" / "tiny"
+        (self.model,) = (rack.root / "models").iterdir()
         self.inventory = rack.inventory()
 
     async def up(self, plan: object = None) -> None:
