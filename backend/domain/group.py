@@ -66,7 +66,10 @@ class Instance(Value):
     @property
     def port(self) -> int:
         """The HTTP port."""
-        return next((b.base for b in self.bands if b.name == "http"), 0)
+        for band in self.bands:  # asked for every row of a list: a generator costs four times this
+            if band.name == "http":
+                return band.base
+        return 0
 
     @property
     def ports(self) -> tuple[int, ...]:

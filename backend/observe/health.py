@@ -97,14 +97,14 @@ class HealthWatch:
         """What was answered of late."""
         return self._probes.get(instance, Probes())
 
-    def sync(self) -> None:
-        """Probe the instances whose process lives, and no others."""
+    def sync(self, group: str) -> None:
+        """Probe the group's instances whose process lives, and no others of it."""
         living = {
             i.id
-            for i in self._store.instances.values()
+            for i in self._store.of_group(group)
             if i.state in ("starting", "ready", "unhealthy", "draining") and i.launch is not None
         }
-        for key in self._tasks.sync(living):
+        for key in self._tasks.sync(living, group):
             self._probes.pop(key, None)
 
     async def close(self) -> None:

@@ -66,6 +66,7 @@ class MetricsWatch:
         self._clock = clock or steady()
         self._tasks = Watchers("metrics", self._watch)
         self._scraped: dict[str, Scraped] = {}
+        self._kept: dict[str, set[str]] = {}  # its keys, by group
 
     @property
     def every_s(self) -> float:
@@ -80,14 +81,18 @@ class MetricsWatch:
         """Everything that is kept, by instance."""
         return self._scraped
 
-    def sync(self) -> None:
-        """Scrape the instances that have a page now; forget those that are gone."""
-        wanted = {i.id for i in self._store.instances.values() if self._place(i) is not None}
-        for key in self._scraped.keys() - self._store.instances.keys():
+    def sync(self, group: str) -> None:
+        """Scrape the group's instances that have a page now; forget those that are gone."""
+        instances = self._store.of_group(group)
+        wanted = {i.id for i in instances if self._place(i) is not None}
+        kept = self._kept.pop(group, set())
+        for key in kept - {i.id for i in instances}:
             del self._scraped[key]
-        for key in wanted - self._scraped.keys():
+        for key in wanted - kept:
             self._scraped[key] = Scraped(PageReader(self._series()), Ring(CAPACITY))
-        self._tasks.sync(wanted)
+        if left := (kept | wanted) & self._scraped.keys():
+            self._kept[group] = left
+        self._tasks.sync(wanted, group)
 
     async def close(self) -> None:
         """End every scraping task."""

@@ -45,16 +45,12 @@ class RegistryWatch:
         """The rows as last read, with the ids that a removal may need."""
         return self._rows.get(group, ())
 
-    def sync(self) -> None:
-        """Watch the groups that have a ready router, and no others."""
-        routers = {
-            i.group
-            for i in self._store.instances.values()
-            if i.role == "router" and i.state == "ready"
-        }
-        for name in self._tasks.sync(routers):
-            self._read.pop(name, None)
-            self._rows.pop(name, None)
+    def sync(self, group: str) -> None:
+        """Watch the group's registry while it has a ready router."""
+        ready = any(i.role == "router" and i.state == "ready" for i in self._store.of_group(group))
+        if self._tasks.sync({group} if ready else set(), group):
+            self._read.pop(group, None)
+            self._rows.pop(group, None)
 
     async def close(self) -> None:
         """End every watching task."""

@@ -65,6 +65,7 @@ class GroupLoop:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._watch()
 
     def picture(self) -> Picture | None:
         """The group as `decide` and the views see it; None once it is forgotten."""
@@ -134,9 +135,12 @@ class GroupLoop:
                     ended.append(after)
         for instance in ended:
             self._spawn(f"explain {instance.id}", self._explain(instance))
-        w.health.sync()
-        w.registry.sync()
-        w.metrics.sync()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Have what there is of the group watched, and nothing that is gone."""
+        for watch in (self.world.health, self.world.registry, self.world.metrics):
+            watch.sync(self.name)
 
     def _tell(self, tx, after: Instance) -> None:  # type: ignore[no-untyped-def]
         line = said(after.state, instance=after.id, host=after.host, why=because(after.note))

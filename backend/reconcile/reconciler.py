@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
 
 from backend.domain import acts
@@ -51,7 +52,9 @@ class Reconciler:
                     tx.put_instance(after)
 
     async def close(self) -> None:
-        """End every loop; the groups run on."""
+        """End every loop, and begin none any more; the groups run on."""
+        with suppress(ValueError):  # it was never started
+            self.world.store.listeners.remove(self._on_touched)
         tasks = [*self._tasks.values(), *([self._janitor] if self._janitor else [])]
         for task in tasks:
             task.cancel()

@@ -13,7 +13,7 @@ import logging
 import os
 import shlex
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from backend.adapters.secrets import ended
@@ -52,7 +52,7 @@ class Alarm:
     ) -> None:
         self._store, self._on_change, self._hook = store, on_change, shlex.split(hook)
         self._clock = clock or steady()
-        self._standing: dict[str, _Standing] = {}
+        self._standing: dict[str, dict[str, _Standing]] = {}  # by group and id
         self._wedged: set[str] = set()
         self._begun: dict[str, EventView] = {}
         self._news: deque[tuple[str, AlertView]] = deque(maxlen=MOST_WAITING)
@@ -75,7 +75,8 @@ class Alarm:
 
     def standing(self) -> tuple[AlertView, ...]:
         """Every alert that stands, the oldest first."""
-        return tuple(sorted((s.view for s in self._standing.values()), key=lambda a: a.since))
+        found = [s.view for of_group in self._standing.values() for s in of_group.values()]
+        return tuple(sorted(found, key=lambda a: a.since))
 
     def raised(self, view: GroupView) -> tuple[AlertView, ...]:
         """The alerts of a group as it is now; new ones are told of, old ones keep their time."""
@@ -84,36 +85,43 @@ class Alarm:
         found = {a.id: a for a in alerts(view, frozenset(self._wedged))}
         self._pass_by(view, found, now)
         for key, alert in found.items():
-            known = self._standing.get(key)
+            known = self._of(view.name).get(key)
             if known is None:
                 self._raise(alert, now)
             else:
                 same = alert.model_copy(update={"since": known.view.since})
-                self._standing[key] = _Standing(same)
-        for key, known in list(self._standing.items()):
-            if known.view.group != view.name or key in found:
+                self._standing[view.name][key] = _Standing(same)
+        for key, known in list(self._of(view.name).items()):
+            if key in found:
                 continue
             known.gone_since = known.gone_since or now
             if now - known.gone_since >= LASTS_S:
-                self._end(key)
-        mine = [s.view for s in self._standing.values() if s.view.group == view.name]
+                self._end(known.view)
+        mine = [s.view for s in self._of(view.name).values()]
         return tuple(sorted(mine, key=lambda a: (a.since, a.id)))
+
+    def _of(self, group: str) -> Mapping[str, _Standing]:
+        return self._standing.get(group, {})
 
     def _pass_by(self, view: GroupView, found: dict[str, AlertView], now: float) -> None:
         """Raise what began and was over before any view of the group was made."""
         for event in [e for e in self._begun.values() if e.group == view.name]:
             del self._begun[event.instance]
             alert = brief(view, event)
-            if alert is not None and alert.id not in found and alert.id not in self._standing:
+            if alert is not None and alert.id not in found and alert.id not in self._of(view.name):
                 self._raise(alert, now, gone_since=now)
 
     def _raise(self, alert: AlertView, now: float, gone_since: float | None = None) -> None:
         fresh = alert.model_copy(update={"since": now})
-        self._standing[alert.id] = _Standing(fresh, gone_since)
+        self._standing.setdefault(alert.group, {})[alert.id] = _Standing(fresh, gone_since)
         self._have_told("raised", fresh)
 
-    def _end(self, key: str) -> None:
-        self._have_told("over", self._standing.pop(key).view)
+    def _end(self, alert: AlertView) -> None:
+        mine = self._standing[alert.group]
+        del mine[alert.id]
+        if not mine:
+            del self._standing[alert.group]
+        self._have_told("over", alert)
 
     def _have_told(self, what: str, alert: AlertView) -> None:
         self._news.append((what, alert))
@@ -143,11 +151,12 @@ class Alarm:
 
     def _look_again(self) -> None:
         """Have the views made anew on which an alert only waits for its end."""
-        for known in list(self._standing.values()):
-            if known.view.group not in self._store.groups:
-                self._end(known.view.id)
-            elif known.gone_since is not None:
-                self._on_change(known.view.group)
+        for group, mine in list(self._standing.items()):
+            if group not in self._store.groups:
+                for known in list(mine.values()):
+                    self._end(known.view)
+            elif any(known.gone_since is not None for known in mine.values()):
+                self._on_change(group)
 
     async def _told(self, what: str, alert: AlertView) -> None:
         about = {"group": alert.group, "instance": alert.instance, "host": alert.host}

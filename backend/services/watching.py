@@ -38,7 +38,7 @@ class Watching:
         """Members of a group with its name and what is known of their traffic."""
         traffic = self.effectiveness.known(group)
         return [
-            InstanceView.model_validate(vars(m) | of_member(m, traffic) | {"group": group})
+            InstanceView.model_construct(**vars(m) | of_member(m, traffic) | {"group": group})
             for m in members
         ]
 

@@ -9,10 +9,10 @@ import asyncio
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -21,41 +21,61 @@ from backend.bootstrap import build
 from backend.client.http import HttpClient
 from backend.daemon import _Server
 from backend.domain.documents import parse_deployment
-from backend.domain.group import Group, Instance
+from backend.domain.group import Formed, Group, Instance
 from backend.domain.instance import Band
+from backend.domain.revision import revision
 from backend.listening import config, listen
 from backend.paths import Paths
 from backend.services.backend import Backend
 from tests.bench.runner import Bench, BenchError
 
-GROUPS, MEMBERS = 100, 10
+GROUPS = 100
+ROLES = (*["prefill"] * 5, *["decode"] * 4, "router")
+INSTANCES = GROUPS * len(ROLES)
+T = TypeVar("T")
 
 
 class Stage:
-    """A backend with many instances and a bare server, on an event loop of a thread's own."""
+    """A backend with many instances and a bare server, on an event loop of a thread's own; another
+    one asks them."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._serving, self._asking = _Loop(), _Loop()
         self._stack = AsyncExitStack()
-        self.do(self._up())
+        self._serving.do(self._up())
+        self._asking.do(self._connect())
 
     def do(self, work: Coroutine[Any, Any, float]) -> float:
-        """Run on the loop; its answer."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
+        """Run where questions are asked; its answer."""
+        return self._asking.do(work)
 
-    async def _up(self) -> float:
-        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pdtui-b-")))
-        self._backend = await self._stack.enter_async_context(build(Paths.default(folder / "s")))
+    def close(self) -> None:
+        """End all of it."""
+        self._asking.do(self._disconnect())
+        self._serving.do(self._stack.aclose())
+        self._asking.close()
+        self._serving.close()
+
+    async def _up(self) -> None:
+        self._folder = Path(
+            self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pdtui-b-"))
+        )
+        paths = Paths.default(self._folder / "s")
+        self._backend = await self._stack.enter_async_context(build(paths))
         await fill(self._backend)
         app = create_app(self._backend, "0")
         await self._stack.enter_async_context(_served(app, self._backend.paths.socket))
-        self._http = await self._stack.enter_async_context(_client(self._backend.paths.socket))
-        self._body = (await self._http.get("/v1/instances")).content
-        self.count = len((await self._http.get("/v1/instances")).json())
-        await self._stack.enter_async_context(_served(self._bare(), folder / "bare.sock"))
-        self._plain = await self._stack.enter_async_context(_client(folder / "bare.sock"))
-        return 0.0
+        await self._stack.enter_async_context(_served(self._bare(), self._folder / "bare.sock"))
+
+    async def _connect(self) -> None:
+        self._http = _client(self._backend.paths.socket)
+        self._plain = _client(self._folder / "bare.sock")
+        answer = await self._http.get("/v1/instances")
+        self._body, self.count = answer.content, len(answer.json())
+
+    async def _disconnect(self) -> None:
+        await self._http.aclose()
+        await self._plain.aclose()
 
     def _bare(self) -> Any:
         """An application that has the list's bytes at hand."""
@@ -85,7 +105,7 @@ class Stage:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.1)
             began = time.perf_counter()
-            self._backend.bus.publish("event", {"mark": mark})
+            self._serving.call(self._backend.bus.publish, "event", {"mark": mark})
             async with asyncio.timeout(20):
                 await hearing
             return time.perf_counter() - began
@@ -108,12 +128,39 @@ class Stage:
         return took
 
 
+Question = Callable[[Stage], Coroutine[Any, Any, float]]
+
+
+class _Loop:
+    """An event loop on a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run it there; its answer."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
+
+    def call(self, what: Callable[..., object], *args: object) -> None:
+        """Call it there, soon."""
+        self._loop.call_soon_threadsafe(what, *args)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+
 async def fill(backend: Backend) -> None:
-    """Groups of as many ready instances as they want, on a host that does not answer, so that
-    nobody acts on them."""
-    await backend.hosts.put({"name": "away", "address": "127.0.0.1", "port": 1}, "bench")
+    """Groups of as many members as they want, each on a host that does not answer: there is nothing
+    to do about them."""
+    catalogue = backend.world.catalogue()
+    recipe = catalogue.model_dump(mode="json")
     for number in range(GROUPS):
-        name = f"g{number:03}"
+        name, host = f"g{number:03}", f"h{number:03}"
+        await backend.hosts.put({"name": host, "address": "127.0.0.1", "port": 1}, "bench")
         document = parse_deployment(
             {
                 "apiVersion": "pdtui/v1",
@@ -123,20 +170,28 @@ async def fill(backend: Backend) -> None:
                     "model": "/m",
                     "engine": "vllm",
                     "disaggregation": {"mode": "vllm-nixl"},
-                    "roles": {r: {"replicas": MEMBERS // 2} for r in ("prefill", "decode")},
+                    "roles": {r: {"replicas": ROLES.count(r)} for r in ("prefill", "decode")},
                 },
             }
         )
+        digest = revision(document, catalogue)
+        formed = Formed(revision=digest, document=document, recipe=recipe)
         async with backend.store.write() as tx:
             tx.put_group(
-                Group(name=name, version=1, document=document, revision="r", deleting=False)
+                Group(
+                    name=name,
+                    version=1,
+                    document=document,
+                    revision=digest,
+                    formed=formed,
+                    applied={r: ROLES.count(r) for r in ("prefill", "decode")},
+                )
             )
-            for m in range(MEMBERS):
+            for m, role in enumerate(ROLES):
                 tx.put_instance(
                     Instance(
-                        id=f"{name}-{m}", group=name, host="away", revision="r",
-                        role="prefill" if m % 2 else "decode", state="ready",
-                        bands=(Band(name="http", base=40000 + m),),
+                        id=f"{name}-{m}", group=name, host=host, revision=digest, role=role,
+                        state="unreachable", bands=(Band(name="http", base=40000 + m),),
                     )
                 )  # fmt: skip
 
@@ -177,31 +232,40 @@ async def _timed(http: httpx.AsyncClient, path: str, expected: bytes) -> float:
 
 
 def benches() -> list[Bench]:
-    """The API's benches; the backend is started with the first measure."""
-    stage: list[Stage] = []
-
-    def on() -> Stage:
-        if not stage:
-            stage.append(Stage())
-            if stage[0].count != GROUPS * MEMBERS:
-                raise BenchError(f"{stage[0].count} instances are listed")
-        return stage[0]
-
+    """The API's benches; each starts its backend with the first measure."""
     return [
-        Bench(
-            name=f"api: list of {GROUPS * MEMBERS} instances",
-            ours=lambda: on().do(on().listed()),
+        _bench(
+            name=f"api: list of {INSTANCES} instances",
+            ours=Stage.listed,
             rival_name="the same bytes, bare server",
-            rival=lambda: on().do(on().bare_listed()),
+            rival=Stage.bare_listed,
             aim="under 50 ms",
-            rounds=15,
         ),
-        Bench(
+        _bench(
             name="api: event to subscriber",
-            ours=lambda: on().do(on().heard()),
+            ours=Stage.heard,
             rival_name="a line, bare socket",
-            rival=lambda: on().do(on().bare_heard()),
+            rival=Stage.bare_heard,
             aim="under 20 ms",
-            rounds=15,
         ),
     ]
+
+
+def _bench(name: str, ours: Question, rival_name: str, rival: Question, aim: str) -> Bench:
+    stage: list[Stage] = []
+
+    def ask(question: Question) -> float:
+        if not stage:
+            stage.append(Stage())
+            if stage[0].count != INSTANCES:
+                raise BenchError(f"{stage[0].count} instances are listed")
+        return stage[0].do(question(stage[0]))
+
+    def after() -> None:
+        while stage:
+            stage.pop().close()
+
+    return Bench(
+        name=name, ours=lambda: ask(ours), rival_name=rival_name, rival=lambda: ask(rival),
+        aim=aim, rounds=15, after=after,
+    )  # fmt: skip

@@ -16,7 +16,8 @@ class BenchError(RuntimeError):
 
 @dataclass(frozen=True)
 class Bench:
-    """One comparison. `aim` is what a person is promised, in words; nothing asserts it."""
+    """One comparison. `aim` is what a person is promised, in words; nothing asserts it. `after`
+    ends what the measures have started."""
 
     name: str
     ours: Measure
@@ -24,6 +25,7 @@ class Bench:
     rival: Measure
     aim: str = ""
     rounds: int = 7
+    after: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,15 @@ class Result:
 
 def run(bench: Bench, rounds: int | None = None) -> Result:
     """Runs one warm-up of each and then `rounds` rounds, ours and the rival by turns."""
+    try:
+        return _run(bench, rounds or bench.rounds)
+    finally:
+        bench.after()
+
+
+def _run(bench: Bench, count: int) -> Result:
     bench.ours()
     bench.rival()
-    count = rounds or bench.rounds
     ours, rival = [], []
     for index in range(count):
         turns = [(ours, bench.ours), (rival, bench.rival)]
