@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from backend.adapters.checkup import check_up
 from backend.adapters.facts import look
 from backend.adapters.inside import look_inside
 from backend.adapters.ssh.pool import SshPool
+from backend.domain.doctor import Finding, Patient
+from backend.domain.doctor_checks import examine
 from backend.domain.host import Host
 from backend.domain.inside import judged
 from backend.domain.telling import Said, told
@@ -64,13 +67,37 @@ rm /usr/local/bin/nvidia-container-runtime-hook
 kill "$(cat /run/docker.pid)"
 n=0
 while [ -e /run/docker.pid ] && [ "$n" -lt 300 ]; do n=$((n + 1)); sleep 0.1; done
-setsid dockerd --data-root /run/docker-data --exec-root /run/docker-exec --storage-driver vfs \
-  --iptables=false --ip6tables=false --bridge=none --add-runtime lab=/usr/local/bin/runc-lab \
-  --default-runtime lab </dev/null >/run/dockerd.log 2>&1 &
-n=0
-until docker version >/dev/null 2>&1; do
-  n=$((n + 1))
-  [ "$n" -lt 300 ] || exit 1
-  sleep 0.1
-done
 """
+
+
+async def test_a_login_without_the_right_to_docker_is_told_how_to_get_it(
+    rack: Rack, pool: SshPool
+) -> None:
+    """Its sudo wants a password: nothing of ours asks for it, so that nothing waits there."""
+    node = rack.machines[0]
+    node.sh(
+        "useradd -m -s /bin/bash -p '*' ops\n"
+        "printf '#!/bin/sh\necho asked >>/tmp/asked\nread -r password\n' >/usr/local/bin/sudo\n"
+        "chmod 755 /usr/local/bin/sudo"
+    )
+    try:
+        found = await of_runtime(rack, pool, "ops")
+        assert found.verdict == "fail"
+        assert "permission denied" in found.seen
+        assert "usermod -aG docker ops" in found.remedy
+        node.sh("groupadd -f docker; usermod -aG docker ops; chgrp docker /run/docker.sock")
+        found = await of_runtime(rack, pool, "ops-again")
+        assert found.verdict == "pass"
+        assert node.sh("cat /tmp/asked 2>/dev/null || :") == ""
+    finally:
+        node.sh("rm /usr/local/bin/sudo")
+
+
+async def of_runtime(rack: Rack, pool: SshPool, name: str) -> Finding:
+    """What the doctor says of docker to `ops`, in a login of its own."""
+    node = rack.machines[0]
+    host = stories.host_of(rack, node, name=name, user="ops", runtime="docker")
+    facts, checkup = await look(pool, host), await check_up(pool, host, node.address)
+    patient = Patient(host=host, port_range=(40000, 40063), facts=facts, checkup=checkup)
+    (found,) = [f for f in examine(patient) if f.check == "runtime"]
+    return found
