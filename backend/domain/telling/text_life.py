@@ -54,8 +54,8 @@ TEXT: dict[str, tuple[str, str]] = {
                "{host} 上的 {instance} 自行退出{why}"),
     "crash_loop": ("{instance} keeps ending before it serves; it is not started again on "
                    "{host}{why}", "{instance} 反复在提供服务前退出；{host} 上不再启动它{why}"),
-    "unreachable": ("{instance} cannot be seen: its host does not answer on {host}{why}",
-                    "看不到 {instance}：主机 {host} 无响应{why}"),
+    "unreachable": ("{instance} on {host} cannot be seen{why}",
+                    "看不到 {host} 上的 {instance}{why}"),
     "because": (" ({why})", "（{why}）"),
     "diagnosis": ("the log of {instance} says: {words}", "{instance} 的日志写道：{words}"),
     "respawn": ("{instance} is started again{why}; generation {generation}",

@@ -72,8 +72,7 @@ TEXT: dict[str, tuple[str, str]] = {
     "alert.exited": ("{instance} has ended by itself{why}", "{instance} 已自行退出{why}"),
     "alert.unhealthy": ("{instance} does not answer its health path{why}",
                         "{instance} 健康检查无应答{why}"),
-    "alert.unreachable": ("{instance} cannot be seen: its host does not answer{why}",
-                          "看不到 {instance}：其主机无响应{why}"),
+    "alert.unreachable": ("{instance} cannot be seen{why}", "看不到 {instance}{why}"),
     "alert.crash_loop": (
         "{instance} ended {failures} times before it served; it is not started again{why}",
         "{instance} 在提供服务前退出了 {failures} 次；不再启动{why}"),

@@ -33,7 +33,11 @@ def effect(verdict: str, reason: str) -> EffectView:
     [
         (group(member("exited", note="exit 1")), "member_dead", "has ended by itself: exit 1"),
         (group(member("unhealthy")), "member_dead", "does not answer"),
-        (group(member("unreachable")), "member_dead", "its host does not answer"),
+        (
+            group(member("unreachable", note="its host does not answer")),
+            "member_dead",
+            "chat-p1 cannot be seen: its host does not answer",
+        ),
         (group(member("crash_loop", failures=3)), "crash_loop", "ended 3 times"),
         (group(member(effect=effect("none", "recomputes"))), "effect", "chat-p1: why"),
         (group(member(effect=effect("failing", "lease_expired"))), "lease_expired", "why"),
