@@ -14,7 +14,7 @@ from backend.domain.diagnosis.model import Diagnosis, Finding
 from backend.domain.diagnosis.places import Scene, target
 from backend.domain.diagnosis.table import BY_ID
 from backend.domain.instance import MEMBER_ROLES
-from backend.domain.words import Words, both
+from backend.domain.words import Words
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "pairing.": (
@@ -74,15 +74,21 @@ def differences(here: Mapping[str, str], there: Mapping[str, str], other: str) -
     if not here or not there:
         return ()
     return tuple(
-        both(
-            "{name} differs: {ours} here, {theirs} on {other}.",
-            "{name} 不同：本侧为 {ours}，{other} 为 {theirs}。",
-            name=name, ours=here.get(name, "the default"), theirs=there.get(name, "the default"),
-            other=other,
+        Words(
+            en=f"{name} differs: {ours.en} here, {theirs.en} on {other}.",
+            zh=f"{name} 不同：本侧为{ours.zh}，{other} 为{theirs.zh}。",
         )
         for name in ("version", *FACTORS)
         if here.get(name) != there.get(name)
-    )  # fmt: skip
+        for ours, theirs in [(_value(here, name), _value(there, name))]
+    )
+
+
+def _value(told: Mapping[str, str], name: str) -> Words:
+    value = told.get(name)
+    return (
+        Words(en="the default", zh="默认值") if value is None else Words(en=value, zh=f" {value}")
+    )
 
 
 def together(

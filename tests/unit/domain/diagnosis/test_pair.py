@@ -83,7 +83,24 @@ def test_a_mismatch_names_what_differs_between_the_two_logs() -> None:
     assert [n.en for n in found.first.notes] == [
         "kv_cache_dtype differs: fp8 here, the default on prefill-1."
     ]
-    assert found.first.notes[0].zh == "kv_cache_dtype 不同：本侧为 fp8，prefill-1 为 the default。"
+    assert found.first.notes[0].zh == "kv_cache_dtype 不同：本侧为 fp8，prefill-1 为默认值。"
+
+
+def test_real_logs_of_a_group_have_one_cause_at_the_member_it_lies_with() -> None:
+    """Decode reads the same weights by another path; prefill and the router only suffer."""
+    logs = {
+        name: (LOGS / f"model-path-{file}.log").read_bytes().decode()
+        for name, file in (("prefill-1", "prefill"), ("decode-1", "decode"), ("router", "router"))
+    }
+    found = group(logs)
+    cause = found["decode-1"].first
+    assert cause is not None
+    assert cause.rule == "pairing.nixl_hash"
+    assert len(cause.explains) == 2
+    assert [n.en for n in cause.notes] == [
+        "model differs: /srv/renamed/tiny here, /models/tiny on prefill-1."
+    ]
+    assert (found["prefill-1"].peer, found["router"].peer) == ("decode-1", "decode-1")
 
 
 def test_a_member_that_died_explains_what_its_peers_tell() -> None:
