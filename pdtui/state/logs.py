@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _PROBE = re.compile(r'"GET /(?:health|metrics|workers)(?:\?\S*)? HTTP/\d(?:\.\d)?"\s+200\b')
 _BAD = re.compile(
@@ -25,6 +25,25 @@ def is_probe(text: str) -> bool:
 def is_error(text: str) -> bool:
     """A line that an engine or a router means as an error."""
     return _BAD.search(text) is not None
+
+
+_TRACEBACK = "Traceback (most recent call last):"
+_TRACEBACK_LONGEST = 500
+"""Lines of a traceback that are looked through for its end."""
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: |$)")
+
+
+def first_error(lines: Sequence[str]) -> int | None:
+    """The number of the earliest line that is an error; of a traceback the one that ends it, which
+    says what happened. None where there is none."""
+    at = next((i for i, text in enumerate(lines) if is_error(text)), None)
+    if at is None or _TRACEBACK not in lines[at]:
+        return at
+    head = lines[at].partition(_TRACEBACK)[0]  # loggers write theirs before every line
+    for number, text in enumerate(lines[at + 1 : at + _TRACEBACK_LONGEST], at + 1):
+        if _EXCEPTION.match(text.removeprefix(head)):
+            return number
+    return at
 
 
 def moment(text: str) -> tuple[str, ...] | None:

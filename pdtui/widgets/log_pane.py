@@ -20,7 +20,7 @@ from textual.timer import Timer
 from pdtui.commands import keymap
 from pdtui.present.cells import Tone
 from pdtui.present.safe import lines
-from pdtui.state.logs import is_error, is_probe
+from pdtui.state.logs import first_error, is_error, is_probe
 from pdtui.widgets.paint import TONE_CLASSES, Toned
 
 MOST_LINES = 20_000
@@ -163,7 +163,7 @@ class LogPane(ScrollView, Toned, can_focus=True):
 
     def first_error(self) -> bool:
         """Go to the earliest error held. False: there is none."""
-        found = next((i for i, t in enumerate(self._lines) if is_error(t)), None)
+        found = first_error(self._lines)
         if found is None:
             return False
         self._match = found

@@ -20,7 +20,7 @@ from pdtui.screens.merged import MergedLogScreen
 from pdtui.screens.modes import ModesScreen
 from pdtui.screens.text import TextScreen
 from pdtui.state import hostform
-from pdtui.state.logs import is_error, is_probe, merged, moment
+from pdtui.state.logs import first_error, is_error, is_probe, merged, moment
 from pdtui.widgets.log_pane import LogPane
 from tests.tui.conftest import Start
 from tests.tui.factories import DOCUMENTS, LOGS, NOW, host, site
@@ -202,6 +202,28 @@ def test_merged_lines_are_in_order_of_time_and_tracebacks_stay_whole() -> None:
     ]
     assert is_error("ERROR 11-30 x")
     assert moment("no time") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("INFO up\nERROR no room\nTraceback (most recent call last):", "ERROR no room"),
+        ("INFO up\nTraceback (most recent call last):\n  File x\n    f()\nKeyError: 'a'\nINFO",
+         "KeyError: 'a'"),
+        ("(A pid=1) ERROR 11-30 [a.py:1] Traceback (most recent call last):\n"
+         "(B pid=2) INFO between: us\n"
+         "(A pid=1) ERROR 11-30 [a.py:1]   File x\n"
+         "(A pid=1) ERROR 11-30 [a.py:1] zmq.error.Again: Resource temporarily unavailable",
+         "(A pid=1) ERROR 11-30 [a.py:1] zmq.error.Again: Resource temporarily unavailable"),
+        ("Traceback (most recent call last):\n  File x, cut off here",
+         "Traceback (most recent call last):"),
+        ("INFO up", None),
+    ],
+)  # fmt: skip
+def test_the_first_error_is_the_line_that_says_what_happened(text: str, said: str | None) -> None:
+    lines = text.split("\n")
+    found = first_error(lines)
+    assert (None if found is None else lines[found]) == said
 
 
 @given(st.lists(st.lists(st.text(max_size=30), max_size=6), max_size=4))
