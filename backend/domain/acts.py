@@ -76,9 +76,10 @@ def stopping(fresh: Instance, now: float) -> Instance:
     return fresh.model_copy(update={"state": "stopping", "since": now, "note": ""})
 
 
-def bereaved(router: Instance, gone: Instance) -> Instance | None:
-    """A router that a member leaves without its being told, for nobody can reach it; else None."""
-    if router.state != "unreachable" or gone.role == "router":
+def bereaved(router: Instance, gone: Instance, may_send: bool) -> Instance | None:
+    """A router that a member leaves which it may still send to, or which nobody can reach to tell;
+    None where it knows."""
+    if gone.role == "router" or not (may_send or router.state == "unreachable"):
         return None
     return router.model_copy(update={"haunted": (*router.haunted, *haunts([gone]))})
 

@@ -13,7 +13,13 @@ from typing import Literal
 
 from backend.domain.group import Group, Instance, PeerRecord
 from backend.domain.instance import MEMBER_ROLES, PLAIN_ROLE
-from backend.domain.peers import Registry, peers_wanted, registered_by, registry_agrees
+from backend.domain.peers import (
+    Registry,
+    may_send,
+    peers_wanted,
+    registered_by,
+    registry_agrees,
+)
 
 LOOK_AT_DRAINING_S = 0.3
 """Seconds between two looks at a member that finishes what it holds."""
@@ -78,7 +84,8 @@ class Timers:
 @dataclass(frozen=True)
 class Picture:
     """Everything `decide` looks at. `began` is when this backend began to watch; `mode_gone` names
-    a mode that the saved document asks for and the catalogue has no more."""
+    a mode that the saved document asks for and the catalogue has no more; `telling`: the router is
+    being told of its peers."""
 
     group: Group
     instances: Sequence[Instance]
@@ -90,6 +97,7 @@ class Picture:
     timers: Timers = Timers()
     began: float = 0.0
     mode_gone: str = ""
+    telling: bool = False
 
     def of(self, role: str) -> list[Instance]:
         """Instances of a role that are not on their way out."""
@@ -256,17 +264,7 @@ def _draining(p: Picture, instance: Instance, out: Decision) -> None:
 
 
 def _may_get_requests(p: Picture, instance: Instance) -> bool:
-    """Whether the router still sends to it; true as well while nobody can say."""
-    router = p.router
-    if router is None or router.state in ("pending", "exited", "crash_loop"):
-        return False
-    if p.membership == "dynamic":
-        if p.registry.peers is None or p.registry.generation != router.generation:
-            return True
-        return instance.url in p.registry.peers
-    if p.membership == "restart":
-        return any(r.instance == instance.id for r in router.snapshot or ())
-    return False
+    return may_send(p.router, instance, p.membership, p.registry, p.telling)
 
 
 def _tear_down(p: Picture, out: Decision) -> None:

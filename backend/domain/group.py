@@ -35,8 +35,8 @@ class Instance(Value):
     `failures` counts starts in a row that ended before serving; `served` is the last generation
     whose health path answered us, 0 when none did; times are epoch seconds. `net_device` is the
     interface for KV traffic, where the mode needs one. `haunted` are hosts and ports of members
-    that ended while this router could not be told: it may still send there, so that nobody else may
-    have them.
+    that ended before this router was seen to have forgotten them: it may still send there, so that
+    nobody else may have them.
     """
 
     id: str

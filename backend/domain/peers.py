@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from backend.domain.group import Group, Instance, PeerRecord
 from backend.domain.instance import MEMBER_ROLES
+from backend.domain.mode import Membership
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,32 @@ def registry_agrees(registry: Registry, router: Instance, wanted: Sequence[PeerR
     if registry.peers is None or registry.generation != router.generation:
         return False
     return dict(registry.peers) == {w.url: w.role for w in wanted}
+
+
+def peers_intent(router: Instance) -> str:
+    """The key of the intent that is open while a dynamic router is being told of its peers: what it
+    is asked meanwhile may come to pass later than it is read back."""
+    return f"peers:{router.id}:{router.generation}"
+
+
+def may_send(
+    router: Instance | None,
+    member: Instance,
+    membership: Membership,
+    registry: Registry,
+    told: bool,
+) -> bool:
+    """Whether the router may still send requests to the member's address: true as well while nobody
+    can say, as when it is just being `told` of its peers."""
+    if router is None or router.state in ("pending", "exited", "crash_loop"):
+        return False
+    if membership == "dynamic":
+        if told or registry.peers is None or registry.generation != router.generation:
+            return True
+        return member.url in registry.peers
+    if membership == "restart":
+        return any(r.instance == member.id for r in router.snapshot or ())
+    return False
 
 
 def registered_by(group: Group, router: Instance | None) -> bool:

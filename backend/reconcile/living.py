@@ -8,15 +8,16 @@ from backend.domain.bands import HTTP
 from backend.domain.errors import Conflict, RemoteFailed
 from backend.domain.group import Instance, PeerRecord
 from backend.domain.instance import MEMBER_ROLES, LaunchSpec
-from backend.domain.peers import peers_wanted
-from backend.domain.recipes import pinned
+from backend.domain.mode import membership
+from backend.domain.peers import may_send, peers_intent, peers_wanted
+from backend.domain.recipes import pinned, pinned_mode
 from backend.domain.render import Place, program_of, render_router
 from backend.domain.telling import Said, plainly, said
 from backend.domain.worker_calls import Peer
 from backend.reconcile import crash
 from backend.reconcile.reserving import release
 from backend.reconcile.world import World, instance_dir
-from backend.store.store import Intent
+from backend.store.store import Intent, Transaction
 
 ORPHAN_GRACE_S = 2.0
 """Seconds an ended engine's orphaned children get before they are killed."""
@@ -259,16 +260,33 @@ async def stop(w: World, key: str) -> None:
     crash.reached(f"removed:{intent}")
     async with w.store.lock(instance.group), w.store.write() as tx:
         tx.close_intent(intent)
+        close_told(w, tx, key)
         tx.drop_instance(instance)
         router = next((i for i in w.store.of_group(instance.group) if i.role == "router"), None)
-        if router is not None and (row := acts.bereaved(router, instance)) is not None:
-            tx.put_instance(row)
+        if router is not None:
+            row = acts.bereaved(router, instance, _may_send(w, router, instance))
+            if row is not None:
+                tx.put_instance(row)
         tx.tell(
             "gone",
             instance,
             said("gone", instance=key, host=host.name),
         )
     w.hosts.forget(host.name, key)
+
+
+def close_told(w: World, tx: Transaction, router: str) -> None:
+    """Close what a router's generations left open that ended while they were told of peers."""
+    for intent in w.store.intents.values():
+        if intent.kind == "peers" and intent.body["id"] == router:
+            tx.close_intent(intent.key)
+
+
+def _may_send(w: World, router: Instance, gone: Instance) -> bool:
+    group = w.store.groups[gone.group]
+    kind = membership(pinned_mode(group), group.formed.document.spec) if group.formed else "none"
+    told = peers_intent(router) in w.store.intents
+    return may_send(router, gone, kind, w.registry.registry(group.name), told)
 
 
 async def _end(w: World, instance: Instance, key: str) -> None:

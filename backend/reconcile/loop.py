@@ -12,6 +12,7 @@ from backend.domain.diagnosis.model import why_ended
 from backend.domain.errors import HostError, PdError, TimedOut
 from backend.domain.group import Group, Instance
 from backend.domain.mode import Mode, membership
+from backend.domain.peers import peers_intent
 from backend.domain.recipes import pinned_mode
 from backend.domain.telling import problem, said
 from backend.domain.transitions import Seen, observe
@@ -92,6 +93,9 @@ class GroupLoop:
             timers=self.world.timers,
             began=self.world.began,
             mode_gone=gone,
+            telling=any(
+                peers_intent(i) in self.world.store.intents for i in instances if i.role == "router"
+            ),
         )
 
     def _asked(self, group: Group) -> tuple[Mode | None, str]:

@@ -13,12 +13,12 @@ from backend.domain.errors import Conflict, RemoteFailed
 from backend.domain.group import Instance, PeerRecord
 from backend.domain.host import Host
 from backend.domain.mode import Mode
-from backend.domain.peers import registry_agrees
+from backend.domain.peers import peers_intent, registry_agrees
 from backend.domain.recipes import pinned_mode
 from backend.domain.telling import said
 from backend.domain.worker_calls import HttpCall, add_call, remove_call, served_name
 from backend.reconcile import crash
-from backend.reconcile.living import as_peer, peers
+from backend.reconcile.living import as_peer, close_told, peers
 from backend.reconcile.world import World
 from backend.store.store import Intent
 
@@ -36,8 +36,9 @@ async def sync_peers(w: World, key: str) -> None:
     mode, host = pinned_mode(group), w.store.hosts[router.host]
     if mode is None or mode.router.api is None or group.formed is None:
         return
-    intent = f"peers:{key}:{router.generation}"
+    intent = peers_intent(router)
     async with w.store.write() as tx:
+        close_told(w, tx, key)
         tx.open_intent(Intent(intent, "peers", group.name, {"id": key}))
     wanted = {r.url: r for r in peers(w, router)}
     rows = {r.url: r for r in w.registry.rows(group.name)}
@@ -53,12 +54,14 @@ async def sync_peers(w: World, key: str) -> None:
         if row not in retyped:
             await _call(w, host, router, remove_call(mode, row))
     crash.reached(f"effect:{intent}:{'+'.join(sorted(wanted))}")
-    await _settle(w, router, mode, set(wanted.values()))
+    agreed = await _settle(w, router, mode, set(wanted.values()))
     async with w.store.write() as tx:
         tx.close_intent(intent)
         fresh = w.store.instances.get(key)
-        if fresh is not None and fresh.haunted:
-            tx.put_instance(fresh.model_copy(update={"haunted": ()}))
+        if agreed and fresh is not None and fresh.haunted:
+            # not those of members that ended meanwhile: they may have been told of in this round
+            left = tuple(at for at in fresh.haunted if at not in router.haunted)
+            tx.put_instance(fresh.model_copy(update={"haunted": left}))
         if missing or wrong:
             came = [f"+{r.instance}" for r in missing]
             went = [f"-{r.url}" for r in wrong if r not in retyped]
@@ -90,10 +93,10 @@ async def _call(w: World, host: Host, router: Instance, call: HttpCall) -> None:
         )
 
 
-async def _settle(w: World, router: Instance, mode: Mode, told: set[PeerRecord]) -> None:
+async def _settle(w: World, router: Instance, mode: Mode, told: set[PeerRecord]) -> bool:
     """Read the registry back until it lists exactly the members it was told.
 
-    When others are wanted meanwhile, this round is over: the next one tells it of those.
+    False when others are wanted meanwhile: this round is over, the next one tells it of those.
     """
     api = mode.router.api
     patience = api.settle_s if api is not None and api.asynchronous else 1.0
@@ -101,8 +104,10 @@ async def _settle(w: World, router: Instance, mode: Mode, told: set[PeerRecord])
         await w.registry.read(router.group)
         found = w.registry.registry(router.group)
         wanted = peers(w, router)
-        if registry_agrees(found, router, wanted) or set(wanted) != told:
-            return
+        if set(wanted) != told:
+            return False
+        if registry_agrees(found, router, wanted):
+            return True
         await asyncio.sleep(0.25)
     listed = dict(found.peers or {})
     missing = [r.instance for r in wanted if listed.get(r.url) != r.role]

@@ -233,6 +233,10 @@ DRAINS: dict[str, tuple[dict[str, Any], bool]] = {
         {"idle_since": {"p2": NOW - 9}, "registry": listed(P, D, LEAVING)},
         False,
     ),
+    "idle and not listed yet by a router that is just being told": (
+        {"idle_since": {"p2": NOW - 9}, "telling": True},
+        False,
+    ),
     "idle, and nobody knows what is listed": (
         {"idle_since": {"p2": NOW - 9}, "registry": Registry(None, 1)},
         False,
