@@ -110,9 +110,9 @@ def row(item: Item, problems: Sequence[Problem]) -> Row:
     if worst:
         found = Cell((Span(said(worst)[0], look(worst).tone),))
     elif item.part == "mode":
-        found = Cell.of(item.note, "off" if item.locked else "dim")
+        found = Cell.of(said_as(item.note), "off" if item.locked else "dim")
     elif item.note:
-        found = Cell.of(item.note, "off")
+        found = Cell.of(said_as(item.note), "off")
     mark = Cell.of(look(worst).glyph, look(worst).tone) if worst else Cell()
     return Row(item.key, (mark, _label(item), _value(item), _from(item), found))
 
@@ -131,7 +131,8 @@ def _label(item: Item) -> Cell:
 def _value(item: Item) -> Cell:
     tone = _TONES[item.marker]
     if item.part == "mode":
-        return Cell.of(item.text or tr("form.mode.none.means"), "off" if item.locked else "dim")
+        text = said_as(item.text) or tr("form.mode.none.means")
+        return Cell.of(text, "off" if item.locked else "dim")
     if item.part == "add":
         return Cell.of(f"+ {tr(f'form.add.{item.field.kind}')}", "off")
     if item.part == "entry":
@@ -186,7 +187,8 @@ def about(
     name = item.field.name
     meaning = word("field_help", name)
     if item.part == "entry" and item.note:
-        meaning = item.note[:1].upper() + item.note[1:]
+        meaning = said_as(item.note)
+        meaning = meaning[:1].upper() + meaning[1:]
     if item.marker in ("generated", "platform", "changed"):
         out.append(line(Span(tr(f"form.about.{item.marker}"), "dim")))
     if item.options:
@@ -217,7 +219,7 @@ def _about_mode(form: Form, item: Item) -> list[Line]:
         out.append(line(Span(why_not(form, mode, reason), "warn")))
     elif (choice := form.choice(mode.name)) and choice.recommended:
         out.append(line(Span(f"{glyphs().yes} {tr('form.mode.recommended')}", "ok")))
-    out.append(line(Span(mode.summary or mode.title, "dim")))
+    out.append(line(Span(said_as(mode.summary or mode.title), "dim")))
     policy = word("membership", mode.membership)
     out.append(line(Span(f"{tr('detail.membership')}{tr('colon')}{policy}", "dim")))
     return out

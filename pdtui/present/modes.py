@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pdtui.i18n import tr
 from pdtui.i18n.catalog import word
+from pdtui.i18n.foreign import said_as
 from pdtui.present.cells import Cell, Column, Line, Row, Span, Tone, line
 from pdtui.present.detail import fact, section
 
@@ -37,7 +38,7 @@ def rows(modes: Iterable[ModeView]) -> list[Row]:
                 Cell.of(", ".join(m.engines) or tr("modes.any")),
                 Cell.of(word("updates", m.membership), _UPDATES.get(m.membership, "dim")),
                 Cell.of(m.vendor or tr("modes.any"), "dim"),
-                Cell.of(m.summary or m.title, "dim"),
+                Cell.of(said_as(m.summary or m.title), "dim"),
             ),
         )
         for m in modes
@@ -47,9 +48,9 @@ def rows(modes: Iterable[ModeView]) -> list[Row]:
 def page(mode: ModeView) -> list[Line]:
     """Everything the console knows of a mode."""
     out: list[Line] = [
-        line(Span(mode.name, "strong"), Span(f"  {mode.title}", "dim")),
+        line(Span(mode.name, "strong"), Span(f"  {said_as(mode.title)}", "dim")),
         (),
-        line(Span(mode.summary)),
+        line(Span(said_as(mode.summary))),
         (),
         fact(tr("col.engines"), ", ".join(mode.engines) or tr("modes.any")),
         fact(tr("col.vendor"), mode.vendor or tr("modes.any")),
@@ -62,7 +63,7 @@ def page(mode: ModeView) -> list[Line]:
             out += [_argument(r) for r in found]
     if mode.notes:
         out += section(tr("modes.notes"))
-        out += [line(Span(f"  {note}")) for note in mode.notes]
+        out += [line(Span(f"  {said_as(note)}")) for note in mode.notes]
     return out
 
 
@@ -74,5 +75,5 @@ def _argument(row: RouterRow) -> Line:
     if row.options:
         spans.append(Span(f"  {' | '.join(row.options)}", "dim"))
     if row.note:
-        spans.append(Span(f"  {row.note}", "off"))
+        spans.append(Span(f"  {said_as(row.note)}", "off"))
     return tuple(spans)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from backend.adapters.recipes import builtin_path, load_catalogue
+from backend.services.pictures import mode_view
 from pdtui.i18n import use
 from pdtui.i18n.foreign import said_as
 
@@ -37,6 +39,16 @@ def test_known_sentences_are_chinese(text: str) -> None:
     assert said_as(text) == text
     use("zh")
     assert HAN.search(said_as(text)), text
+
+
+def test_what_the_modes_say_of_themselves_is_chinese() -> None:
+    """Titles may be names alone; what is told of them, and of their router's arguments, may not."""
+    modes = [mode_view(m) for m in load_catalogue([builtin_path()]).modes.values()]
+    told = {m.summary for m in modes} | {note for m in modes for note in m.notes}
+    told |= {row.note for m in modes for row in (*m.rows, *m.unset)}
+    use("zh")
+    assert [text for text in told if text and not HAN.search(said_as(text))] == []
+    assert {said_as(m.title) for m in modes} >= {"vLLM + NIXL", "自定义"}
 
 
 def test_what_nobody_has_put_into_words_stays_as_it_came() -> None:
