@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from itertools import count
 
 import httpx
 
@@ -36,6 +37,8 @@ class RegistryWatch:
         self._tasks = Watchers("registry", self._watch)
         self._read: dict[str, Registry] = {}
         self._rows: dict[str, tuple[WorkerRow, ...]] = {}
+        self._numbers = count(1)
+        self._answered: dict[str, int] = {}  # the latest question of each group that was answered
 
     def registry(self, group: str) -> Registry:
         """The registry as last read."""
@@ -51,29 +54,33 @@ class RegistryWatch:
         if self._tasks.sync({group} if ready else set(), group):
             self._read.pop(group, None)
             self._rows.pop(group, None)
+            self._answered.pop(group, None)
 
     async def close(self) -> None:
         """End every watching task."""
         await self._tasks.close()
 
     async def read(self, group: str) -> None:
-        """Read the registry now."""
+        """Read the registry now; an answer that comes after that to a later question is dropped."""
         found = self._router(group)
         if found is None:
             return
         mode, router, host = found
-        before = self.registry(group)
+        asked = next(self._numbers)
         try:
             answer = await self.call(host, router, list_call(mode))
             rows = parse_workers(mode, answer.json())
         except (PdError, httpx.HTTPError, ValueError) as error:
             log.info("registry of %s could not be read: %s", group, error)
             after = Registry(generation=router.generation)
+            rows = self.rows(group)
         else:
-            self._rows[group] = rows
             peers = {r.url: r.role or "" for r in rows}
             after = Registry(peers=peers, generation=router.generation)
-        self._read[group] = after
+        if asked < self._answered.get(group, 0):
+            return
+        before = self.registry(group)
+        self._answered[group], self._read[group], self._rows[group] = asked, after, rows
         if after != before:
             self._on_change(group)
 

@@ -264,7 +264,7 @@ async def stop(w: World, key: str) -> None:
         tx.drop_instance(instance)
         router = next((i for i in w.store.of_group(instance.group) if i.role == "router"), None)
         if router is not None:
-            row = acts.bereaved(router, instance, _may_send(w, router, instance))
+            row = acts.bereaved(router, instance, may_still_send(w, router, instance))
             if row is not None:
                 tx.put_instance(row)
         tx.tell(
@@ -282,7 +282,8 @@ def close_told(w: World, tx: Transaction, router: str) -> None:
             tx.close_intent(intent.key)
 
 
-def _may_send(w: World, router: Instance, gone: Instance) -> bool:
+def may_still_send(w: World, router: Instance, gone: Instance) -> bool:
+    """Whether the router may send requests to a member that ends now."""
     group = w.store.groups[gone.group]
     kind = membership(pinned_mode(group), group.formed.document.spec) if group.formed else "none"
     told = peers_intent(router) in w.store.intents

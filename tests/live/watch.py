@@ -144,7 +144,7 @@ def mixed(router: Found, listed: Iterable[str], found: Sequence[Found]) -> list[
     living = {f.url: f for f in found if f.alive and f.role in ("prefill", "decode")}
     known = [living[url] for url in dict.fromkeys(listed) if url in living]
     return [
-        f"{router.instance} ({router.kind}) holds {m.instance} ({m.kind})"
+        f"{router.instance} ({router.kind}) holds {m.instance} ({m.kind}) at {m.url}"
         for m in known
         if m.kind != router.kind
     ]
