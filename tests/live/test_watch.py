@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.live.lab import Lab, deployment, serving
-from tests.live.watch import Found, Watch, both, doubles, mixed, urls
+from tests.live.watch import Found, Watch, both, doubles, known_to, mixed, urls
 
 
 def member(name: str, revision: str = "r1", port: int = 1, **more: object) -> Found:
@@ -49,6 +49,14 @@ def test_a_router_may_hold_members_of_its_own_kind_only() -> None:
         "http://h:1",
         "http://h:2",
     ]
+
+
+def test_a_router_knows_what_it_lists_and_what_it_was_started_with_where_it_lists_nothing() -> None:
+    words = ("vllm-router", "--prefill", "http://h:1")
+    static = member("r", role="router", told=words)
+    assert known_to(static, ["http://h:2"]) == ["http://h:2"]
+    assert known_to(static, None) == ["http://h:1"]
+    assert known_to(member("r", role="router", told=(*words, "--enable-igw")), None) == []
 
 
 @pytest.mark.slow

@@ -193,21 +193,29 @@ class Watch:
                 wrong = doubles(lasting)
                 for router, listed in zip(routers, lists, strict=True):
                     if any(f.instance == router.instance and f.alive for f in lasting):
-                        wrong += mixed(router, [*listed, *urls(router.told)], lasting)
+                        wrong += mixed(router, known_to(router, listed), lasting)
                 self.problems += [w for w in wrong if w not in self.problems]
                 self.looks += 1
                 before = after
                 await asyncio.sleep(EVERY_S)
 
-    async def _listed(self, http: httpx.AsyncClient, router: Found) -> list[str]:
-        """The member URLs of a router's registry; none while it does not say."""
+    async def _listed(self, http: httpx.AsyncClient, router: Found) -> list[str] | None:
+        """The member URLs of a router's registry; None while it does not say."""
         try:
             answer = await http.get(f"{router.url}/workers")
-            rows = answer.json()["workers"] if answer.status_code == httpx.codes.OK else []
+            rows = answer.raise_for_status().json()["workers"]
         except (httpx.HTTPError, ValueError, KeyError, TypeError):
-            return []
+            return None
         self.registries += 1
         return [str(r["url"]) for r in rows if isinstance(r, dict) and "url" in r]
+
+
+def known_to(router: Found, listed: Sequence[str] | None) -> Sequence[str]:
+    """The members that a router sends to: those it lists, or was started with where it does not
+    say. vllm-router with --enable-igw asks for members at its start and then takes none of them."""
+    if listed is not None:
+        return listed
+    return [] if "--enable-igw" in router.told else urls(router.told)
 
 
 def urls(argv: Sequence[str]) -> list[str]:
