@@ -11,7 +11,9 @@ from pydantic import BaseModel, ValidationError
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Invalid, Problem
 from backend.domain.references import misplaced
+from backend.domain.rules.words import TOLD
 from backend.domain.secrets import is_secret
+from backend.domain.telling import TEXT, Said, plainly, said, told
 
 LONGEST_TEXT = 128 * 1024 - 1
 """Bytes of one argument or environment entry that Linux hands to a program."""
@@ -110,70 +112,73 @@ def _problem(error: Any, model: type[BaseModel]) -> Problem:
     location = tuple(error["loc"])
     path, found, kind = path_of(location), error.get("input"), error["type"]
     if kind == "extra_forbidden":
-        known = _fields(model, location[:-1])
-        near = _near(str(location[-1]), known)
-        remedy = f"Did you mean {near!r}?" if near else f"Known here: {', '.join(known)}."
-        return Problem(
-            rule="structure.unknown_field",
-            path=path,
-            message=f"there is no field {location[-1]!r} here (its value is {_said(found, path)}).",
-            values={"field": str(location[-1]), "known": known},
-            remedy=remedy,
-        )
+        return _unknown(path, location, found, model)
     if kind == "missing":
-        return Problem(
-            rule="structure.missing_field",
-            path=path,
-            message="this field has no default and was not given.",
-            values={"field": str(location[-1])},
-            remedy=f"Add {location[-1]!r}.",
-        )
-    context = error.get("ctx") or {}
-    wanted = str(context.get("expected", "")) or WANTED.get(kind, "").format_map(_Gaps(context))
-    why = str(context.get("error") or error["msg"] or "it cannot be read").rstrip(".")
-    message = f"{_said(found, path)} does not do here: {why[:1].lower()}{why[1:]}."
+        field = str(location[-1])
+        message, remedy = said("structure.missing"), said("structure.missing.do", field=repr(field))
+        return _told("structure.missing_field", path, message, remedy, field=field)
+    context = {k: v for k, v in (error.get("ctx") or {}).items() if k != "error"}
+    want = _want(kind, context)
+    why = str((error.get("ctx") or {}).get("error") or error["msg"] or "it cannot be read")
+    why = why.rstrip(".")
+    seen = _said(found, path)
     if found == "":
-        message = "nothing is written here."
-    elif why.startswith(_said(found, path)):
-        message = f"{why}."
+        message = said("structure.empty")
+    elif path == "metadata.name" and why.startswith(seen):
+        message = said("structure.name", found=seen)
+    elif why.startswith(seen):
+        message = plainly(f"{why}.")
+    elif want is not None:
+        message = said("structure.unfit", found=seen, want=want)
+    else:
+        message = said("structure.unfit.why", found=seen, why=f"{why[:1].lower()}{why[1:]}")
+    remedy = _remedy(kind, want, found, path)
+    expected = told(want, "en") if want else why
+    return _told("structure.value", path, message, remedy, found=_plain(found, path),
+                 expected=expected)  # fmt: skip
+
+
+def _unknown(
+    path: str, location: tuple[int | str, ...], found: object, model: type[BaseModel]
+) -> Problem:
+    field, known = str(location[-1]), _fields(model, location[:-1])
+    near = _near(field, known)
+    if near:
+        remedy = said("structure.unknown.meant", near=repr(near))
+    else:
+        remedy = said("structure.unknown.known", known=list(known))
+    message = said("structure.unknown", field=repr(location[-1]), found=_said(found, path))
+    return _told("structure.unknown_field", path, message, remedy, field=field, known=known)
+
+
+def _told(rule: str, path: str, message: Said, remedy: Said, **values: Any) -> Problem:
+    words = [one.model_dump(mode="json") for one in (message, remedy)]
     return Problem(
-        rule="structure.value",
-        path=path,
-        message=message,
-        values={"found": _plain(found, path), "expected": wanted or why},
-        remedy=_remedy(kind, wanted, found, path),
-    )
+        rule=rule, path=path, message=told(message, "en"), remedy=told(remedy, "en"),
+        values={**values, TOLD: words},
+    )  # fmt: skip
 
 
-WANTED = {
-    "string_type": "text", "string_too_short": "text of at least {min_length} characters",
-    "int_type": "a whole number", "int_parsing": "a whole number",
-    "int_from_float": "a whole number", "int_parsing_size": "a smaller number",
-    "float_type": "a number", "float_parsing": "a number", "finite_number": "a finite number",
-    "bool_type": "true or false", "bool_parsing": "true or false",
-    "list_type": "a list", "tuple_type": "a list", "dict_type": "a mapping",
-    "model_type": "a mapping", "model_attributes_type": "a mapping", "mapping_type": "a mapping",
-    "greater_than_equal": "a number of at least {ge}", "greater_than": "a number above {gt}",
-    "less_than_equal": "a number of at most {le}", "less_than": "a number below {lt}",
-    "invalid_key": "names that are text",
-}  # fmt: skip
-"""What to write instead, by the kind of the validation error."""
+def _want(kind: str, context: Mapping[str, Any]) -> Said | None:
+    """What to write instead; None where only the error's own words say it."""
+    if "expected" in context:
+        others, _, last = str(context["expected"]).rpartition(" or ")
+        if others:
+            return said("structure.want.choices", others=others, last=last)
+        return said("structure.want.choice", expected=last)
+    known = f"structure.want.{kind}" in TEXT
+    return said(f"structure.want.{kind}", **context) if known else None
 
 
-class _Gaps(dict[str, Any]):
-    def __missing__(self, key: str) -> str:
-        return "…"
-
-
-def _remedy(kind: str, wanted: str, found: object, path: str) -> str:
+def _remedy(kind: str, want: Said | None, found: object, path: str) -> Said:
     if kind == "string_type" and isinstance(found, int | float):
         if _hidden(path):
-            return "Write it in quotes: YAML reads it as something else than text."
+            return said("structure.do.quote.hidden")
         text = str(found).lower() if isinstance(found, bool) else str(found)
-        return f'Write it in quotes, "{text}": YAML reads it as something else than text.'
+        return said("structure.do.quote", text=text)
     if kind == "string_too_short" and found == "":
-        return "Write some text."
-    return f"Write {wanted}." if wanted else "Correct the value as the message says."
+        return said("structure.do.text")
+    return said("structure.do", want=want) if want else said("structure.do.said")
 
 
 def _near(name: str, known: Sequence[str]) -> str:

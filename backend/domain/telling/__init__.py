@@ -18,11 +18,19 @@ from backend.domain.telling.text_doctor import TEXT as _DOCTOR
 from backend.domain.telling.text_inside import TEXT as _INSIDE
 from backend.domain.telling.text_life import TEXT as _LIFE
 from backend.domain.telling.text_marks import TEXT as _MARKS
+from backend.domain.telling.text_structure import TEXT as _STRUCTURE
 from backend.domain.telling.text_watch import TEXT as _WATCH
 from backend.domain.value import Value
 from backend.domain.words import Words
 
-TEXT: Mapping[str, tuple[str, str]] = {**_LIFE, **_MARKS, **_DOCTOR, **_INSIDE, **_WATCH}
+TEXT: Mapping[str, tuple[str, str]] = {
+    **_LIFE,
+    **_MARKS,
+    **_DOCTOR,
+    **_INSIDE,
+    **_STRUCTURE,
+    **_WATCH,
+}
 """id -> the English and the Chinese template."""
 
 PLAIN = "plain"

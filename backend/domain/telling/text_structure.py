@@ -1,0 +1,55 @@
+"""What is told of values that do not fit the form of a document: id -> English and Chinese."""
+
+from __future__ import annotations
+
+TEXT: dict[str, tuple[str, str]] = {
+    "structure.unknown": ("there is no field {field} here (its value is {found}).",
+                          "这里没有字段 {field}（其值为 {found}）。"),
+    "structure.unknown.meant": ("Did you mean {near}?", "是否想写 {near}？"),
+    "structure.unknown.known": ("Known here: {known}.", "这里可以写：{known}。"),
+    "structure.missing": ("this field has no default and was not given.",
+                          "该字段没有默认值，必须填写。"),
+    "structure.missing.do": ("Add {field}.", "请添加 {field}。"),
+    "structure.empty": ("nothing is written here.", "这里没有写任何内容。"),
+    "structure.unfit": ("{found} does not do here: it should be {want}.",
+                        "{found} 在这里不适用：应为{want}。"),
+    "structure.unfit.why": ("{found} does not do here: {why}.", "{found} 在这里不适用：{why}。"),
+    "structure.name": ("{found} must be 1 to 40 lower-case letters, digits and dashes, starting "
+                       "and ending with a letter or digit.",
+                       "{found} 必须是 1 到 40 个小写字母、数字和连字符，以字母或数字开头和结尾。"),
+    "structure.do": ("Write {want}.", "请写{want}。"),
+    "structure.do.text": ("Write some text.", "请写一些文字。"),
+    "structure.do.quote": (
+        'Write it in quotes, "{text}": YAML reads it as something else than text.',
+        '请加上引号，写成 "{text}"：否则 YAML 不会把它读成文本。'),
+    "structure.do.quote.hidden": (
+        "Write it in quotes: YAML reads it as something else than text.",
+        "请加上引号：否则 YAML 不会把它读成文本。"),
+    "structure.do.said": ("Correct the value as the message says.", "请按提示改正该值。"),
+    "structure.want.choice": ("{expected}", " {expected}"),
+    "structure.want.choices": ("{others} or {last}", " {others} 或 {last}"),
+    "structure.want.string_type": ("text", "文本"),
+    "structure.want.string_too_short": ("text of at least {min_length} characters",
+                                        "至少 {min_length} 个字符的文本"),
+    "structure.want.int_type": ("a whole number", "整数"),
+    "structure.want.int_parsing": ("a whole number", "整数"),
+    "structure.want.int_from_float": ("a whole number", "整数"),
+    "structure.want.int_parsing_size": ("a smaller number", "更小的数"),
+    "structure.want.float_type": ("a number", "数字"),
+    "structure.want.float_parsing": ("a number", "数字"),
+    "structure.want.finite_number": ("a finite number", "有限的数"),
+    "structure.want.bool_type": ("true or false", " true 或 false"),
+    "structure.want.bool_parsing": ("true or false", " true 或 false"),
+    "structure.want.list_type": ("a list", "列表"),
+    "structure.want.tuple_type": ("a list", "列表"),
+    "structure.want.dict_type": ("a mapping", "映射"),
+    "structure.want.model_type": ("a mapping", "映射"),
+    "structure.want.model_attributes_type": ("a mapping", "映射"),
+    "structure.want.mapping_type": ("a mapping", "映射"),
+    "structure.want.greater_than_equal": ("a number of at least {ge}", "不小于 {ge} 的数"),
+    "structure.want.greater_than": ("a number above {gt}", "大于 {gt} 的数"),
+    "structure.want.less_than_equal": ("a number of at most {le}", "不大于 {le} 的数"),
+    "structure.want.less_than": ("a number below {lt}", "小于 {lt} 的数"),
+    "structure.want.invalid_key": ("names that are text", "文本名称"),
+}  # fmt: skip
+"""`structure.want.KIND` is what to write instead, by the kind of the validation error."""
