@@ -10,6 +10,7 @@ import typer
 
 from pdtui.cli.common import Options, ask, guarded, print_json, told
 from pdtui.i18n import tr
+from pdtui.i18n.foreign import said_as
 
 if TYPE_CHECKING:
     from backend.client.http import HttpClient
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]
 REFUSED, UNREADABLE = 1, 2
 NO_FILE = ("file.unreadable", "file.empty", "file.too_large")
+VERDICT_CELLS = 12
+"""Terminal cells of the column of verdicts, the blanks behind it among them."""
 _COUNTED = ("refused", "warning", "unverified")
 
 
@@ -129,16 +132,23 @@ def _print(verdicts: list[Any], skipped: list[str], documents: int) -> None:
         of = f"{v['document']}: " if documents > 1 and v.get("document") else ""
         message, remedy = words(v)
         where = v["path"] or tr("cli.check.line", line=v["line"])
-        typer.echo(f"{v['verdict']:<10}  {of}{where}: {message}  [{v['rule']}]")
+        typer.echo(f"{_beside(tr('verdict.' + v['verdict']))}{of}{where}: {message}  [{v['rule']}]")
         if remedy:
-            typer.echo(f"{'':<12}{remedy}")
+            typer.echo(f"{_beside('')}{remedy}")
     for what in skipped:
-        typer.echo(f"{'skipped':<10}  {what}")
+        typer.echo(f"{_beside(tr('cli.check.skipped'))}{said_as(what)}")
     counts = {c: sum(v["verdict"] == c for v in verdicts) for c in _COUNTED}
     said = ", ".join(f"{n} {tr(f'cli.check.{c}')}" for c, n in counts.items() if n)
     said = said or tr("cli.check.nothing")
     key = "cli.check.one" if documents == 1 else "cli.check.many"
     typer.echo(tr(key, count=documents, said=said))
+
+
+def _beside(word: str) -> str:
+    """The first column: a word, as wide as the widest."""
+    from pdtui.cli.output import cells
+
+    return word + " " * (VERDICT_CELLS - cells(word))
 
 
 def words(verdict: dict[str, Any]) -> tuple[str, str]:

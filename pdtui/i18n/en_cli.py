@@ -107,6 +107,7 @@ TEXT: dict[str, str] = {
     "cli.group.changed": "Config changed:",
     "cli.group.endpoint": "endpoint {url}  model {model}",
     "cli.check.nothing": "nothing found",
+    "cli.check.skipped": "skipped",
     "cli.check.one": "1 document: {said}",
     "cli.check.many": "{count} documents: {said}",
     "cli.check.line": "line {line}",

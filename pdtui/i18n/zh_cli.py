@@ -96,6 +96,7 @@ TEXT: dict[str, str] = {
     "cli.group.changed": "Config changed（配置已更改）：",
     "cli.group.endpoint": "端点 {url}  模型 {model}",
     "cli.check.nothing": "未发现问题",
+    "cli.check.skipped": "跳过",
     "cli.check.one": "1 份文档：{said}",
     "cli.check.many": "{count} 份文档：{said}",
     "cli.check.line": "第 {line} 行",

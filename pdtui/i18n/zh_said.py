@@ -17,6 +17,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (r"ended, and nothing on the host says why(?:: (?P<w>.+))?",
      "已结束，主机上没有任何信息说明原因：{w}"),
     (r"not looked at yet", "尚未查看"),
+    (r"host\.\*: no host in the inventory", "host.*：清单中没有主机"),
     # 更改
     (r"(?P<p>[\w.\[\]-]+): removed \(was (?P<v>.*)\)", "{p}：已移除（原为 {v}）"),
     (r"(?P<p>[\w.\[\]-]+): removed (?P<v>.*)", "{p}：已移除 {v}"),
