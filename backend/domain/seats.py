@@ -41,8 +41,9 @@ class Room:
 class Need:
     """`count` members of one role, each with `width` accelerators and these bands.
 
-    `wished` bands and `wished_host` are kept where they are free; `fixed_port` is the HTTP port
-    that it must have, `within` the hosts outside of which it cannot work (null: none).
+    `wished` bands and `wished_host` are kept where they are free; on another host those bands only
+    that its range holds. `fixed_port` is the HTTP port that it must have, `within` the hosts
+    outside of which it cannot work (null: none).
     """
 
     role: str
@@ -60,6 +61,17 @@ class Need:
     def ports(self) -> int:
         """Ports that one member takes."""
         return sum(d.count for d in self.demands)
+
+    def wishes(self, room: Room) -> tuple[Band, ...]:
+        """The bands to keep on that host."""
+        if room.host == self.wished_host:
+            return self.wished
+        low, high = room.port_range
+        return tuple(
+            b
+            for b in self.wished
+            if b.base == self.fixed_port or (low <= b.base and b.base + b.count - 1 <= high)
+        )
 
     def may_use(self, room: Room) -> bool:
         """Whether a member that is not pinned may be placed there."""
@@ -102,7 +114,7 @@ class _Trial:
     def slots(self, need: Need) -> int:
         """Members of `need` that could be here at most."""
         ports = free_in(self.room.port_range, self.ports) // max(need.ports, 1)
-        if need.fixed_port is not None or need.wished:
+        if need.fixed_port is not None or need.wishes(self.room):
             ports = max(ports, 1)  # these may lie outside the range
         return min(len(self.free) // need.width, ports) if need.width else ports
 
@@ -236,7 +248,7 @@ def _sit(trial: _Trial, need: Need, pin: Pin | None, kind: str) -> Seat | None:
         chosen = trial.free[: need.width]
         if len(chosen) < need.width:
             return None
-    bands = allocate(trial.room.port_range, trial.ports, need.demands, need.wished)
+    bands = allocate(trial.room.port_range, trial.ports, need.demands, need.wishes(trial.room))
     if bands is None:
         return None
     if need.fixed_port is not None and bands[0].base != need.fixed_port:

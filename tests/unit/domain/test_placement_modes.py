@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from backend.adapters.recipes import load_catalogue
+from backend.domain.bands import BandDemand
 from backend.domain.deployment import Deployment
 from backend.domain.errors import Refused
 from backend.domain.host import Accelerator
+from backend.domain.instance import Band
 from backend.domain.placement import Need, Room, place
 from backend.reconcile.world import need_of
 
@@ -96,3 +98,24 @@ def test_mixed_types_are_refused_by_both_their_names_and_hosts() -> None:
     with pytest.raises(Refused) as caught:  # more than both have: mixing is not what stands in it
         place(rooms, needs("vllm-nixl", 3, 3, accelerators=4), vendor="nvidia")
     assert "mixed types" not in caught.value.problem.message
+
+
+@pytest.mark.parametrize(
+    ("home", "fixed", "port"),
+    [
+        (50010, None, 50010),  # in the other host's range: clients find the same port there
+        (40010, None, 50000),  # out of it: nobody opened that port on the other host
+        (50063, None, 50000),  # its bands would end outside
+        (40010, 40010, 40010),  # written in the document: wherever it goes
+    ],
+)
+def test_a_router_that_moves_keeps_its_ports_where_the_other_hosts_range_has_them(
+    home: int, fixed: int | None, port: int
+) -> None:
+    wished = (Band(name="http", base=home, count=2),)
+    other = Room("b", "10.0.0.2", port_range=(50000, 50063))
+    need = Need(
+        "router", 1, 0, (BandDemand("http", 2),), wished=wished, wished_host="a", fixed_port=fixed
+    )
+    (seat,) = place([other], [need])
+    assert (seat.host, seat.bands[0].base) == ("b", port)
