@@ -121,10 +121,15 @@ class Gate:
             known = await answers.find(*mark, time.time())
             if known is not None:
                 return _again(known, asked, key)
+            await answers.begin(*mark, asked, time.time())
             seen = _Seen(send)
-            await self._app(scope, receive, seen.send)
-            if seen.status and seen.status < 500:
-                await answers.keep(*mark, seen.answer(asked), time.time())
+            try:
+                await self._app(scope, receive, seen.send)
+            finally:
+                if seen.status and seen.status < 500:
+                    await answers.keep(*mark, seen.answer(asked), time.time())
+                else:
+                    await answers.drop(*mark)
         finally:
             self._under_way.discard(mark)
         return None
@@ -184,6 +189,14 @@ def _again(known: Answer, asked: str, key: str) -> Response:
             "this Idempotency-Key was sent with another request before; nothing was done.",
             values={"key": key},
             remedy="Send a fresh one with each new write.",
+        )
+    if known.status == 0:
+        raise Conflict.of(
+            "request.unfinished",
+            "a request with this Idempotency-Key was begun, and the backend ended before it had "
+            "answered: whether it was done is not known.",
+            values={"key": key},
+            remedy="Look at what is there now; send it with a fresh key if it is still wanted.",
         )
     headers = {**known.headers, "Idempotency-Replayed": "true"}
     return Response(known.body, known.status, headers)

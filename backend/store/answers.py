@@ -18,7 +18,8 @@ LARGEST = 256 * 1024
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer; `digest` tells what it was the answer to."""
+    """One answer; `digest` tells what it was the answer to. Status 0: what was asked for was begun,
+    and no answer was kept."""
 
     digest: str
     status: int
@@ -45,9 +46,23 @@ class Answers:
 
         return await self._db.call(read)
 
+    async def begin(self, caller: str, key: str, digest: str, now: float) -> None:
+        """Write down that a request is about to be done: when we die before its answer is kept, its
+        repetition must not do it again unseen."""
+        await self.keep(caller, key, Answer(digest, 0, {}, b""), now)
+
+    async def drop(self, caller: str, key: str) -> None:
+        """Forget a request that was begun: its repetition is a new one."""
+
+        def write(db: sqlite3.Connection) -> None:
+            db.execute("DELETE FROM answers WHERE caller = ? AND key = ?", (caller, key))
+
+        await self._db.transaction(write)
+
     async def keep(self, caller: str, key: str, answer: Answer, now: float) -> None:
         """Keep an answer, and drop what is too old or too much."""
         if len(answer.body) > LARGEST:
+            await self.drop(caller, key)
             return
 
         def write(db: sqlite3.Connection) -> None:

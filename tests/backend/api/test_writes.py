@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -91,7 +92,7 @@ async def test_of_two_writers_that_read_the_same_one_wins_and_the_other_knows(
     tag = await save(bare)
     answers = await asyncio.gather(
         *(
-            bare.put("/deployments/chat", json=edited(1024 * n), headers={"If-Match": tag})
+            bare.put("/deployments/chat", json=edited(512 * n), headers={"If-Match": tag})
             for n in range(1, 9)
         )
     )
@@ -188,6 +189,51 @@ async def test_a_key_is_for_one_request_and_one_caller(bare: httpx.AsyncClient) 
         "/deployments/chat/pause", json={"paused": False}, headers={**key, "Idempotency-Key": "a b"}
     )
     assert (bad.status_code, rule(bad)) == (400, "request.idempotency_key")
+
+
+async def test_what_was_begun_when_the_backend_died_is_not_done_again_unseen(
+    bare: httpx.AsyncClient, backend: Backend
+) -> None:
+    """What a kill leaves between what a request did and its answer's being kept."""
+    await save(bare)
+    headers = {"If-Match": "*", "Idempotency-Key": "k1", "x-pdtui-actor": "me"}
+    first = await bare.post("/deployments/chat/restart", json={}, headers=headers)
+    assert first.status_code == 202
+    answers, now = backend.store.answers, time.time()
+    kept = await answers.find("me", "k1", now)
+    assert kept is not None
+    await answers.begin("me", "k1", kept.digest, now)
+    again = await bare.post("/deployments/chat/restart", json={}, headers=headers)
+    assert (again.status_code, rule(again)) == (409, "request.unfinished")
+    other = await bare.post("/deployments/chat/pause", json={"paused": True}, headers=headers)
+    assert (other.status_code, rule(other)) == (422, "request.idempotency_key")
+    fresh = {**headers, "Idempotency-Key": "k2"}
+    assert (await bare.post("/deployments/chat/restart", json={}, headers=fresh)).status_code == 202
+
+
+async def test_a_request_is_written_down_before_it_is_done(
+    bare: httpx.AsyncClient, backend: Backend
+) -> None:
+    """So that a kill finds it there: the answer is asked for while the request waits."""
+    await save(bare)
+    headers = {"If-Match": "*", "Idempotency-Key": "k1", "x-pdtui-actor": "me"}
+    async with backend.store.lock("chat"):
+        asked = asyncio.create_task(
+            bare.post("/deployments/chat/restart", json={}, headers=headers)
+        )
+        async with asyncio.timeout(20):
+            while (begun := await backend.store.answers.find("me", "k1", time.time())) is None:
+                await asyncio.sleep(0.01)
+        assert begun.status == 0
+    assert (await asked).status_code == 202
+
+
+async def test_a_refusal_is_repeated_too(bare: httpx.AsyncClient) -> None:
+    headers = {"If-Match": "*", "Idempotency-Key": "k1"}
+    unknown = await bare.post("/deployments/chat/restart", json={}, headers=headers)
+    assert unknown.status_code == 404
+    again = await bare.post("/deployments/chat/restart", json={}, headers=headers)
+    assert again.headers["idempotency-replayed"] == "true"
 
 
 async def test_kept_answers_are_bounded(backend: Backend) -> None:
