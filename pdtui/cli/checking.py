@@ -10,6 +10,7 @@ import typer
 
 from pdtui.cli.common import Options, ask, guarded, print_json, told
 from pdtui.i18n import tr
+from pdtui.i18n.catalog import word
 from pdtui.i18n.foreign import said_as
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _print(verdicts: list[Any], skipped: list[str], documents: int) -> None:
         of = f"{v['document']}: " if documents > 1 and v.get("document") else ""
         message, remedy = words(v)
         where = v["path"] or tr("cli.check.line", line=v["line"])
-        typer.echo(f"{_beside(tr('verdict.' + v['verdict']))}{of}{where}: {message}  [{v['rule']}]")
+        typer.echo(f"{_beside(word('verdict', v['verdict']))}{of}{where}: {message}  [{v['rule']}]")
         if remedy:
             typer.echo(f"{_beside('')}{remedy}")
     for what in skipped:
@@ -144,11 +145,11 @@ def _print(verdicts: list[Any], skipped: list[str], documents: int) -> None:
     typer.echo(tr(key, count=documents, said=said))
 
 
-def _beside(word: str) -> str:
+def _beside(text: str) -> str:
     """The first column: a word, as wide as the widest."""
     from pdtui.cli.output import cells
 
-    return word + " " * (VERDICT_CELLS - cells(word))
+    return text + " " * (VERDICT_CELLS - cells(text))
 
 
 def words(verdict: dict[str, Any]) -> tuple[str, str]:
