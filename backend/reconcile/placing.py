@@ -15,7 +15,7 @@ from backend.domain.instance import Band
 from backend.domain.mode import Catalogue, Mode
 from backend.domain.placement import Need, place, place_most
 from backend.domain.recipes import pinned
-from backend.domain.telling import said
+from backend.domain.telling import said, several
 from backend.reconcile.making import connector_of, member, told_of
 from backend.reconcile.preflight import hosts_ready, router_ready
 from backend.reconcile.reserving import insert, reserved
@@ -58,7 +58,7 @@ async def form(w: World, name: str) -> None:
             if row is None:
                 return False
             tx.put_group(row)
-            places = ", ".join(f"{m.role} on {m.host}" for m in members)
+            places = several([said("formed.place", role=m.role, host=m.host) for m in members])
             line = said("formed", name=name, places=places, why=told_of(mode, chosen))
             tx.event("formed", line, group=name)
             return True

@@ -34,6 +34,7 @@ TEXT: dict[str, tuple[str, str]] = {
     "adopted": ("{name} is adopted from {owner} with {count} instances",
                 "已从 {owner} 接管 {name}，共 {count} 个实例"),
 
+    "formed.place": ("{role} on {host}", "{host} 上的 {role}"),
     "formed": ("{name} forms: {places}{why}", "{name} 开始组建：{places}{why}"),
     "formed.layout": ("; {variant}, since its model's KV layout is {layout}",
                       "；{variant}，因为模型的 KV 布局为 {layout}"),

@@ -22,7 +22,6 @@ class ChooseDialog(Dialog[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "leave", show=False)]
     DEFAULT_CSS = """
-    ChooseDialog > #box { width: 60; }
     ChooseDialog ResourceTable { background: $surface; }
     """
 

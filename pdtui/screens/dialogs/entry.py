@@ -40,7 +40,6 @@ class EntryDialog(Dialog[None]):
         Binding("up", "app.focus_previous", show=False),
     ]
     DEFAULT_CSS = """
-    EntryDialog > #box { width: 78; }
     EntryDialog #rows { height: auto; }
     EntryDialog .row { height: 1; }
     EntryDialog .row Lines { width: 18; }

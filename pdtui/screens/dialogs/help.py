@@ -40,25 +40,29 @@ def page(scopes: tuple[Scope, ...], ctx: Context, own: Mapping[str, str]) -> lis
     here: list[Scope] = [*own_scopes, "app", *(s for s in scopes if s in moving)]
     order = [*here, *(s for s in _OTHERS if s not in here)]
     out: list[Line] = []
-    for scope in dict.fromkeys(order):
-        commands = [c for c in catalog.of(scope) if c.keys]
+    told = {scope: [c for c in catalog.of(scope) if c.keys] for scope in order}
+    room = max(len(_keys(c, own)) for commands in told.values() for c in commands)
+    for scope, commands in told.items():
         if not commands:
             continue
         if out:
             out.append(())
         out.append((Span(tr(f"scope.{scope}"), "accent"),))
-        out += [_row(c, ctx if scope in here else None, own) for c in commands]
+        out += [_row(c, ctx if scope in here else None, own, room) for c in commands]
     return out
 
 
-def _row(command: Command, ctx: Context | None, own: Mapping[str, str]) -> Line:
+def _keys(command: Command, own: Mapping[str, str]) -> str:
     keys = own[command.id].split(",") if command.id in own else command.keys
-    shown = " ".join(keymap.shown(k) for k in keys)
+    return " ".join(keymap.shown(k) for k in keys)
+
+
+def _row(command: Command, ctx: Context | None, own: Mapping[str, str], room: int) -> Line:
     reason = command.why_not(ctx) if ctx else None
     tail = Span(f" ({reason})", "off") if reason else Span("")
     return (
-        Span(f"  {shown:<16}", "off" if reason else "strong"),
-        Span(command.help, "off" if reason else "text"),
+        Span(f"  {_keys(command, own):<{room}}  ", "off" if reason else "strong"),
+        Span(command.help, "off" if reason else "text", hang=True),
         tail,
     )
 
@@ -67,10 +71,6 @@ class HelpDialog(Dialog[None]):
     """The help of the screen below."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,question_mark,f1", "leave", show=False)]
-    DEFAULT_CSS = """
-    HelpDialog > #box { width: 92; height: 90%; }
-    HelpDialog LinesView { height: 1fr; max-height: 100%; }
-    """
 
     def __init__(
         self,
