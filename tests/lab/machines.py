@@ -135,21 +135,28 @@ class Machine:
         while time.monotonic() < end:
             assert self.init is not None
             assert self.init.poll() is None, (self.folder / "init.log").read_text()[-2000:]
-            done = subprocess.run(
-                ["nsenter", "-t", str(self.network.pid), "-n", "bash", "-c",
-                 f"exec 3<>/dev/tcp/{self.address}/22"],
-                capture_output=True, timeout=10, check=False,
-            )  # fmt: skip
-            if done.returncode == 0:
+            if self._listens():
                 return
             time.sleep(0.05)
         raise AssertionError(f"{self.name}: no sshd: {(self.folder / 'init.log').read_text()}")
+
+    def _listens(self) -> bool:
+        done = subprocess.run(
+            ["nsenter", "-t", str(self.network.pid), "-n", "bash", "-c",
+             f"exec 3<>/dev/tcp/{self.address}/22"],
+            capture_output=True, timeout=10, check=False,
+        )  # fmt: skip
+        return done.returncode == 0
 
     def die(self) -> None:
         """The machine loses its power: every process of it is gone, its network is silent."""
         assert self.init is not None
         _end(self.init)
         self.init = None
+        end = time.monotonic() + 10
+        while self._listens():  # the last of its processes may outlive the first by a moment
+            assert time.monotonic() < end, f"{self.name} would not die"
+            time.sleep(0.02)
 
     def reboot(self) -> None:
         """Off and on: nothing runs, the login's folder is as it was, the boot id is new."""
